@@ -126,9 +126,9 @@ std::vector<MadeCommand> all_commands() {
 /// Commands of the Python tool that are not here.
 std::vector<AbsentCommand> absent_commands() {
   return {
-      {"config_checking", "it is called config_check by now, with the same options"},
+      {"config_checking", "its name is config_check now, with the same options"},
       {"offline_dump", "no model is run here; the Python tool does that, beside the vendor's toolkit"},
-      {"install_deps", "nothing has to be installed beside msprobe"},
+      {"install_deps", "msprobe needs no other packages"},
   };
 }
 

@@ -45,7 +45,7 @@ class Cells {
     return codes;
   }
 
-  // undefined where there is none.
+  // Returns undefined where there is no number.
   value(run, row, column) {
     const code = this.runs[run][row * this.columns + column];
     if (code < FIRST_NUMBER) return NOT_NUMBERS[code];
@@ -72,8 +72,8 @@ class Cells {
     return code === 0 ? 0 : code === NAN ? WORST : ENDLESS;
   }
 
-  // How many times the usual of the steps before: twice is 8 steps of the scale; odd bytes are below the usual. What is
-  // usual follows slowly, and cannot be pulled away by single steps.
+  // How many times the usual of the steps before: twice is 8 steps of the scale; odd bytes are below the usual. The
+  // usual follows slowly, so that single steps do not move it far.
   againstUsual(run) {
     return this.each(run, (paint, codes, row, from, to) => {
       const quantum = this.scales[row * 4 + 2];
@@ -142,7 +142,7 @@ class Cells {
     });
   }
 
-  // The difference of both runs in times of their own fluctuation: once is 0, each doubling 24 more.
+  // The difference of both runs in multiples of their fluctuation: once is 0, each doubling 24 more.
   apart() {
     const other = this.runs[1];
     return this.each(0, (paint, codes, row, from, to) => {

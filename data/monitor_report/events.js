@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened, in order: where series part or break out, and the alerts of the monitor.
+// The events in order: where series part or blow up, and the alerts of the monitor.
 "use strict";
 
 const EVENT_LINE = 40;
@@ -39,7 +39,7 @@ function gatherEvents(overview) {
   });
 }
 
-// Alerts of rows that are here; a tag is stage:name[:micro step]. Those of one row in steps without a gap are one.
+// Alerts of the rows on the page; a tag is stage:name[:micro step]. Alerts of one row in steps without a gap are one.
 function placedAlerts(overview, alerts, run) {
   const rows = new Map();
   overview.blocks.forEach((block, index) => block.names.forEach((name, row) => {
@@ -82,7 +82,7 @@ class Events {
     box.hidden = this.all.length === 0;
   }
 
-  // What the headline speaks of, else what happened first: its place in the list.
+  // The place in the list of the event that the headline names, else of the first event.
   first() {
     const told = [["parted"], ["number", "growth"]].map((kinds) => this.all.findIndex(({ kind }) => kinds.includes(kind)));
     return told.find((found) => found >= 0) ?? (this.all.length > 0 ? 0 : -1);

@@ -7,7 +7,7 @@ const NAME_HEIGHT = 12;
 const CLICK_PIXELS = 4;
 const CALM = 4; // so far from the usual, in eighths of doublings, is no colour
 
-// Of the sequential scale: dark to light as in nature, safe for the colour-blind.
+// The sequential scale goes from dark to light and is safe for the colour-blind.
 const DEPTHS = [[0.05, 40, 24, 84], [0.25, 62, 73, 137], [0.5, 33, 145, 140], [0.75, 94, 201, 98], [1, 253, 231, 37]];
 const EMBER_LIGHT = [[0, 244, 243, 240], [0.25, 253, 204, 138], [0.6, 227, 74, 51], [1, 127, 0, 30]];
 const EMBER_DARK = [[0, 38, 42, 48], [0.25, 140, 84, 30], [0.6, 245, 120, 50], [1, 255, 226, 150]];
@@ -42,7 +42,7 @@ function palette(mode, dark) {
   return colors;
 }
 
-// Which steps and rows are seen; the loss, the map and the curve share it.
+// The visible steps and rows; the loss, the map and the curve share them.
 class View {
   constructor(changed) {
     this.changed = changed;
@@ -304,7 +304,7 @@ class Heat {
     context.restore();
   }
 
-  // What moves with the pointer, above the picture, so that nothing else is drawn anew.
+  // Draws the parts that move with the pointer above the picture, so that nothing else is drawn anew.
   drawOver() {
     const ratio = window.devicePixelRatio || 1;
     const context = this.over.getContext("2d");

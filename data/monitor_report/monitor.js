@@ -150,11 +150,11 @@ class Report {
       key("box worst", mode === "apart" ? "NaN or inf in one run" : "NaN"),
       ...(mode === "apart" ? [] : [key("box endless", "inf")]),
       key("box", "nothing recorded"),
-      key("key diamond", mode === "apart" ? "here it parts" : "here it breaks out"),
+      key("key diamond", mode === "apart" ? "here it parts" : "here it blows up"),
       key("key alert", "alert of the monitor", "\u25b2"));
   }
 
-  // Of a bin both its numbers are drawn.
+  // Both numbers of a bin are drawn.
   rowLines(row) {
     const { cells, block } = this;
     const perStep = block.width > 1 ? 2 : 1;
@@ -297,7 +297,7 @@ class Report {
     event.preventDefault();
   }
 
-  // What is seen, so that a copied address shows the same again.
+  // Keeps the visible part in the address, so that a copied address shows the same again.
   keepAddress() {
     const { block, cells, chosen, view } = this;
     const state = { q: block.quantity, r: block.rank, s: cells.statistic, m: by("mode").value, x: view.x.map(Math.round).join("-") };

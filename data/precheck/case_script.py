@@ -3,7 +3,7 @@
 
     python3 run.py [--device cpu|cuda|npu|cuda:1] [--iterations N] [--forward]
 
-Needs PyTorch, and for an operation of MindSpore that, nothing else. What is called, with what, is in case.json and
+Needs PyTorch, and for an operation of MindSpore that, nothing else. The call and its arguments are in case.json and
 tensors/ beside this file. Exit status: 0 the device is right, 1 it is not, 2 the operation could not be called.
 """
 
@@ -108,7 +108,7 @@ class Case:
         if not device.numel():
             return row, 0, ""
         form = torch.finfo(device.dtype)
-        # What is beyond the range of the device's type is infinite there.
+        # Numbers beyond the range of the device's type are infinite there.
         exact = reference.double()
         r = torch.where(exact.abs() > form.max, reference.to(device.dtype).double(), exact).flatten()
         d = device.double().flatten()
@@ -117,7 +117,7 @@ class Case:
         wrong = int((nonfinite & ~alike).sum())
         if wrong:
             at = int((nonfinite & ~alike).nonzero()[0])
-            return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or of unlike sign; the "
+            return row, 2, (f"{wrong} of {r.numel()} elements are NaN or infinite on one side, or differ in sign; the "
                             f"first is [{at}]: {d[at].item()} instead of {r[at].item()}")
         r, d = r[~nonfinite], d[~nonfinite]
         if not r.numel():
@@ -137,8 +137,8 @@ class Case:
         row["units"] = most
         lengths = float(r.norm() * d.norm())
         row["cosine"] = float(r @ d) / lengths if lengths else float("nan")
-        told = (f"element {at} is off by {most:.6g} units in the last place of {row['dtype']}: {float(d[at]):.9g} in "
-                f"place of {float(r[at]):.9g}")
+        told = (f"element {at} is off by {most:.6g} units in the last place of {row['dtype']}: {float(d[at]):.9g} instead "
+                f"of {float(r[at]):.9g}")
         larger = torch.maximum(r.abs(), d.abs())
         without_digit = int(((error > 0.25 * larger) & (larger > 2 * form.tiny)).sum())
         verdict = 2 if most > limits[1] else 1 if most > limits[0] else 0
@@ -224,16 +224,16 @@ def run(options, told):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", default="auto", help="what is there without it")
-    parser.add_argument("--iterations", type=int, default=0, help="how often the operation is called")
-    parser.add_argument("--forward", action="store_true", help="no backward")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or npu; default: the device present")
+    parser.add_argument("--iterations", type=int, default=0, help="number of calls; default: that of the case")
+    parser.add_argument("--forward", action="store_true", help="call forward only")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     try:
         with open(os.path.join(HERE, "case.json"), encoding="utf-8") as file:
             told = json.load(file)
         return run(options, told)
-    except Exception as error:  # whatever the call raises is told
+    except Exception as error:  # the user gets every exception of the call as one line
         name = "" if isinstance(error, op_runner.Refusal) else type(error).__name__ + ": "
         print(f"the operation cannot be called: {name}{error}", file=sys.stderr)
         return 2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is selected stands behind the # of the page's address, so that a copied address shows the same again.
+// The part of the page's address after the # holds the selection, so that a copied address shows the same again.
 // An address comes from anyone: what it names is looked up, and left out if it is not there.
 "use strict";
 
@@ -18,7 +18,7 @@ function unescaped(text) {
   }
 }
 
-// Half a pair of surrogates cannot stand in an address.
+// An address cannot contain half a pair of surrogates.
 function escaped(text) {
   return encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, "\ufffd"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names go to the clipboard as the page shows them: what cannot be seen is spelt out, as somebody will paste
-// them into a shell.
+// Names go to the clipboard as the page shows them: invisible characters are spelt out, because users paste
+// names into a shell.
 "use strict";
 
 async function copyText(text) {
@@ -12,7 +12,7 @@ async function copyText(text) {
   }
 }
 
-// Browsers keep the clipboard from some pages that lie in files.
+// Browsers deny the clipboard to some pages that are opened from files.
 function copyBySelection(text) {
   const field = element("textarea", { class: "aside", "aria-hidden": "true" });
   const focused = document.activeElement;

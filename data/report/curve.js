@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The error of one step along the order of execution, forward and backward apart, a line for each rank, over what
-// the diagnosis explains. Zero, infinity and NaN have no place on a logarithmic scale: each has a band of its own.
+// the diagnosis explains. Zero, infinity and NaN have no place on a logarithmic scale: each has a separate band.
 "use strict";
 
 const BAND = 16;
@@ -77,7 +77,7 @@ class Curve {
     return this.comparison.steps[this.steps.selectedIndex];
   }
 
-  // The one where everything begins if there is none of this name.
+  // Without a step of this name, shows the step where the difference begins.
   showStep(step) {
     const { steps } = this.comparison;
     this.steps.selectedIndex = steps.indexOf(steps.includes(step) ? step : this.firstStep);
@@ -110,7 +110,7 @@ class Curve {
     return rank.about.step === this.stepShown() && (this.ranksShown === undefined || this.ranksShown.has(rank.index));
   }
 
-  // Whose entries the band is of: one rank's, as those of several hide each other.
+  // The rank whose entries the band shows: only one, as bands of several ranks hide each other.
   banded() {
     if (this.metric !== JUDGED) return null;
     const wanted = this.selected?.rank ?? this.first?.rank;
@@ -126,7 +126,7 @@ class Curve {
     const { threshold } = this.comparison.overview.diagnosis;
     this.legend.replaceChildren(
       element("span", {}, element("i", { class: "key band" }),
-        element("span", { text: `explained${of}: what an entry received, and rounding, account for errors up to here (${threshold} times their size); more is evidence, unless replay rules out a fault` })),
+        element("span", { text: `explained${of}: the inputs of an entry, and rounding, explain errors up to here (${threshold} times their size); more is evidence, unless replay rules out a fault` })),
       element("span", {}, element("i", { class: "key introduced" }), element("span", { text: "introduced" })),
       ...(this.first?.mark === "introduced" && this.shows(this.first.rank) ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
   }
@@ -422,7 +422,7 @@ class Curve {
     this.ring.style.top = `${plot.canvas.offsetTop + y}px`;
   }
 
-  // A rank has one colour in all steps; what has neither steps nor ranks, a colour of its own.
+  // A rank has one colour in all steps; a comparison without steps and ranks has a separate colour.
   rankColor(rank) {
     const { rankNames, ranks, steps } = this.comparison;
     const lines = rankNames.length > 1 || steps.length > 1 ? rankNames : ranks.map(({ label }) => label);
@@ -431,7 +431,7 @@ class Curve {
     return `hsl(${hue} 62% ${this.color("lightness")})`;
   }
 
-  // The row nearest to a place on the canvas, the worst of those that lie there.
+  // The row nearest to a place on the canvas; of several, the worst.
   nearest(plot, x, y) {
     let best = null;
     const reach = Math.max(0.5, (5 / plot.width()) * (plot.to - plot.from));

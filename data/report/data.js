@@ -19,7 +19,7 @@ function codeArray(texts, length) {
   return new type(length);
 }
 
-// What a cell's text counts as: a number, or nothing.
+// Reads a cell's text as a number, else returns undefined.
 function numberIn(text) {
   if (text === "Nan") return NaN;
   const digits = text.endsWith("%") ? text.slice(0, -1) : text;
@@ -130,7 +130,7 @@ class Rank {
     this.explained.set(new Float32Array(whole.buffer), first);
   }
 
-  // By origin where there is one, else by verdict.
+  // Grades rows by their origin, or by their verdict if they have no origin.
   grade() {
     const origins = this.byName.get("Origin");
     const error = this.byName.get("Error");
@@ -192,7 +192,7 @@ class Rank {
     return this.verdicts[row] === ONLY_IN_GOLDEN;
   }
 
-  // The entries of the reference alone have numbers of their own, and may have names of others.
+  // Entries that only golden has are numbered separately, and may have the name of another entry.
   groupNamed(name, onlyGolden) {
     return this.groups.find((group) => group.entry !== NO_ENTRY && this.entries[group.entry] === name && this.isOnlyGolden(group.first) === onlyGolden);
   }
@@ -301,20 +301,20 @@ class Comparison {
     return this.ranks.reduce((sum, rank) => sum + rank.about.notHere, 0);
   }
 
-  // What tells a rank from the others: its step, its number or both.
+  // The label that distinguishes a rank from the others: its step, its number or both.
   briefLabel({ about, label }) {
     const parts = [this.steps.length > 1 && about.step, this.rankNames.length > 1 && about.rank].filter(Boolean);
     return parts.length > 0 ? parts.join("/") : label;
   }
 
-  // What the tasks are: "of 2 steps on 4 ranks".
+  // The number of tasks in words: "of 2 steps on 4 ranks".
   extent() {
     const [steps, ranks] = [this.steps.length, this.rankNames.length];
     const words = (steps > 1 ? ` of ${plural(steps, "step")}` : "") + (ranks > 1 ? ` on ${plural(ranks, "rank")}` : "");
     return words === "" && this.ranks.length > 1 ? ` of ${plural(this.ranks.length, "comparison")}` : words;
   }
 
-  // The row with this name on the rank with this label; null if there is none.
+  // The row with this name on the rank with this label, or null.
   rowNamed(label, name) {
     const rank = this.ranks.find((one) => one.label === label);
     for (let row = 0; row < (rank?.rows ?? 0); ++row) if (rank.name(row) === name) return this.id(rank, row);

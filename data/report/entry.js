@@ -93,11 +93,11 @@ class EntryPanel {
     const { threshold } = this.comparison.overview.diagnosis;
     const lines = [["origin", `${GRADES[rank.grades[row]].name}: ${GRADES[rank.grades[row]].tells}`]];
     if (!Number.isNaN(error)) lines.push(["error", briefly(Number(error.toPrecision(6)))]);
-    if (!Number.isNaN(explained)) lines.push(["explained", `up to ${briefly(Number(explained.toPrecision(2)))}, by ${threshold} times what came in and rounding`]);
+    if (!Number.isNaN(explained)) lines.push(["explained", `up to ${briefly(Number(explained.toPrecision(2)))}, ${threshold} times the errors of the inputs and rounding`]);
     const found = this.findings.ofGroup(rank, group);
     const told = rank.byName.get("Evidence").text(rank.groups[group].first);
     if (found) lines.push([isEvidence(found) ? "evidence" : "hint", placeWords(found)], ...linesOf(found, this.sources));
-    else if (told !== "") lines.push(["told", told]);
+    else if (told !== "") lines.push(["evidence", told]);
     return [element("section", {}, element("h3", { text: "Diagnosis" }), wordList(lines))];
   }
 
@@ -167,7 +167,7 @@ class EntryPanel {
     return name === undefined ? "" : rank.byName.get(name).brief(row);
   }
 
-  // The user's own frames say where in the model this is; what lies between them and the call comes after.
+  // The user's own frames show the place in the model; the frames between them and the call come after.
   stack(rank, row) {
     const frames = rank.frames(row);
     const list = (own) => frames.filter(([isOwn]) => Boolean(isOwn) === own).map(([, text]) => this.frame(text));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the diagnosis found: the culprit and a second fault beside the headline, and the finding of an entry in
+// Shows the findings: the culprit and a second fault beside the headline, and the finding of an entry in
 // its panel.
 "use strict";
 
@@ -72,7 +72,7 @@ class Findings {
     return this.comparison.id(place, row < group.last ? row : group.first);
   }
 
-  // The finding of an entry of a rank, if it is among those that are told.
+  // The finding of an entry of a rank, if the page has it.
   ofGroup(rank, group) {
     const { step } = rank.about;
     const name = rank.entryName(group);

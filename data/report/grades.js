@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the colour of a row tells: where its error comes from and how large it is; where nobody looked for
-// that, the verdict of the rules.
+// The colour of a row shows where its error comes from and how large it is; without a diagnosis, it shows
+// the verdict of the rules.
 "use strict";
 
 // The later the worse. `mark`: the class that has its colour.
 const GRADES = [
-  { name: "equal", mark: "equal", tells: "both sides hold the same" },
+  { name: "equal", mark: "equal", tells: "both sides are equal" },
   { name: "rounding", mark: "rounding", tells: "both sides differ by no more than rounding" },
   { name: "pass", mark: "pass", tells: "passes by the rules" },
   { name: "not compared", mark: "not-compared", tells: "there was nothing to measure, or no partner" },
   { name: "warning", mark: "warning", tells: "a warning by the rules" },
   { name: "only in golden", mark: "only-golden", tells: "the target has nothing like it" },
   { name: "unexplained", mark: "unexplained", tells: "more than rounding explains, and no rule could judge it" },
-  { name: "propagated", mark: "propagated", tells: "the error came in with what the entry received" },
+  { name: "propagated", mark: "propagated", tells: "the error came in with the inputs of the entry" },
   { name: "error", mark: "error", tells: "an error by the rules" },
-  { name: "introduced", mark: "introduced", tells: "the error begins here: what came in does not explain it" },
+  { name: "introduced", mark: "introduced", tells: "the error begins here: the inputs do not explain it" },
 ];
 const GRADE = Object.fromEntries(GRADES.map(({ name }, index) => [name, index]));
 const BAD = GRADE.warning; // from here on a row is worth a stop

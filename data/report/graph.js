@@ -6,7 +6,7 @@ const MOST_EDGES = 800; // that are drawn at once
 const AROUND = 200; // pixels beyond the edges of the view, so that scrolling shows no gaps
 const DEEPEST_INDENT = 14;
 const KEYS_OF_GRAPH = "Graph of the model: arrows walk, Enter selects, Space opens and closes a box, p goes to the partner on another rank";
-const NO_FLOW = "These dumps do not tell who takes what from whom (it is known by Max, Min and Norm of inputs and outputs), so there are no edges.";
+const NO_FLOW = "These dumps do not show which entry uses the output of which other (Max, Min and Norm of inputs and outputs would), so there are no edges.";
 
 class Graph {
   // `open(id)` opens an entry; `changed()` says that the address may be another one.
@@ -129,12 +129,12 @@ class Graph {
     return [this.tree.rank.label, root.label, this.chosen.title];
   }
 
-  // What `c` copies.
+  // The text that `c` copies.
   current() {
     return this.tree.lines[this.active]?.title ?? null;
   }
 
-  // Which rows are kept, by rank; null: all.
+  // masks: the rows that are kept, by rank; null: all.
   filter(masks) {
     this.masks = masks;
     this.findMatches();
@@ -207,7 +207,7 @@ class Graph {
     else this.pick(node);
   }
 
-  // An entry is opened; a box that is none opens and closes itself.
+  // Opens an entry; opens or closes a box that is not an entry.
   pick(node) {
     this.chosen = node;
     if (node.place && !node.isFold) {
@@ -312,7 +312,7 @@ class Graph {
     this.tell();
   }
 
-  // What the top of the view lies in.
+  // Shows the boxes around the top of the view.
   tell() {
     const labels = [];
     const line = this.tree.lines[this.tree.lineAt(this.box.scrollTop)];
@@ -320,7 +320,7 @@ class Graph {
     this.told.textContent = shown(labels.join(" \u203a ")) || "\u00a0";
   }
 
-  // An open box around what lies in it, as far as it is in sight.
+  // The visible part of an open box around its contents.
   frame(node, top, bottom) {
     const made = element("div", { class: `frame ${GRADES[node.worst()].mark}${node.side ? " alone" : ""}` });
     const [from, to] = [Math.max(node.top, top - 20), Math.min(node.bottom, bottom + 20)];
@@ -363,7 +363,7 @@ class Graph {
     if (isCulprit) made.append(element("b", { class: "badge introduced", text: hasChildren ? "culprit inside" : "culprit" }));
     if (node.side) tell(`${node.side} only`, "side muted");
     if (this.tree.kept !== null && hasChildren && matches > 0) tell(`${count(matches)} match`);
-    if (node.alike) tell(`${count(node.alike)} alike`);
+    if (node.alike) tell(`${count(node.alike)} of a kind`);
     if (hasChildren && !open) {
       const bad = node.counts.map((number, index) => [number, index]).filter(([number, index]) => number > 0 && index >= BAD);
       for (const [number, index] of bad.reverse().slice(0, 2)) tell(count(number), `tally ${GRADES[index].mark}`);
@@ -407,7 +407,7 @@ class Graph {
       left -= 1;
     };
     const isNear = (line) => line >= first && line < last;
-    // Of what leads out of sight the worst is told.
+    // Only the worst edge that leads out of sight is drawn.
     const worst = (list, end) => list.filter((edge) => !isNear(edge[end])).reduce((most, edge) => (most?.kind >= edge.kind ? most : edge), null);
     for (let line = first; line < last && left > 0; ++line) {
       const [below, above] = [outgoing[line] ?? [], incoming[line] ?? []];
@@ -431,7 +431,7 @@ class Graph {
     Object.assign(this.arcs.style, { top: `${y}px`, height: `${height}px`, width: `${width}px` });
   }
 
-  // Straight down to the next box in the same one, else around what lies between.
+  // Straight down to the next box in the same one, else around the boxes between them.
   path(from, to, isNext) {
     const [a, b] = [from, to].map((node) => Math.round((node.top + node.bottom) / 2));
     if (isNext && from.parent === to.parent) {
@@ -441,7 +441,7 @@ class Graph {
     const bulge = 14 + (this.gutter - 34) * (1 - Math.exp(-Math.abs(b - a) / 320));
     const x = this.right;
     const lane = Math.round(x + bulge * 1.33);
-    // Beside each other, so that what comes in and what goes out can be told apart.
+    // The incoming and the outgoing end are beside each other, so that they can be distinguished.
     const [y, z] = [a + 4, b - 4];
     return `M${x} ${y}C${lane} ${y} ${lane} ${z} ${x + 1} ${z}${arrow(x, z, "left")}`;
   }
@@ -471,7 +471,7 @@ function onlyBox(node) {
   return node.children.length === 1 && node.children[0].children.length > 0;
 }
 
-// By rank: for each entry of communication those of other ranks, as [rank, entry].
+// For each rank: for each entry of communication those of other ranks, as [rank, entry].
 function partnersOf(exchanges, ranks) {
   const partners = Array.from({ length: ranks }, () => new Map());
   for (const places of exchanges) {
@@ -500,7 +500,7 @@ class PartnerList {
 function legend() {
   const key = (kind, text) => element("span", {}, element("i", { class: `key ${kind}` }), text);
   return element("div", { class: "legend muted", "aria-hidden": "true" },
-    key("arc", "takes what the other put out"),
+    key("arc", "uses the output of the other"),
     key("arc propagated", "with an error"),
     key("dashed", "on one side only"),
     element("span", { text: "\u21c4 communication with other ranks" }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of one rank before it is drawn: boxes within boxes in order of execution, runs of alike layers as
-// one box, and who takes what from whom.
+// The graph of one rank before it is drawn: boxes within boxes in order of execution, runs of layers of one kind as
+// one box, and edges from an output to the boxes that use it.
 "use strict";
 
 const DEEPEST_BOX = 64; // of a name with more parts the rest is one
@@ -15,7 +15,7 @@ class GraphTree extends ModuleTree {
     this.byNode = new Map(); // folded boxes by what they are called
     this.markSides();
     const nodes = [...this.nodes.values()];
-    // Upwards: what lies in a box is folded before the box is.
+    // Upwards: the contents of a box are folded before the box.
     for (const node of nodes.reverse()) this.fold(node);
     this.number();
     this.connect();
@@ -34,7 +34,7 @@ class GraphTree extends ModuleTree {
     return root;
   }
 
-  // Without construct.json modules lie in each other by their names; nobody knows what operations lie in.
+  // Without construct.json, names place modules in each other; the modules of operations are unknown.
   byDots(rank, entry) {
     const name = rank.entries[entry];
     let node = this.rootOf(rank, entry);
@@ -51,7 +51,7 @@ class GraphTree extends ModuleTree {
     return this.child(node, key, withoutDirection(name).split(".").slice(-2).join("."));
   }
 
-  // What one side alone has.
+  // Marks the boxes that only one side has.
   markSides() {
     const { rank } = this;
     for (const group of rank.groups) {
@@ -99,7 +99,7 @@ class GraphTree extends ModuleTree {
     return box;
   }
 
-  // Each box and what lies in it are one range of numbers.
+  // Each box and its contents are one range of numbers.
   number() {
     let next = 0;
     const pending = [...this.roots].reverse();
@@ -117,7 +117,7 @@ class GraphTree extends ModuleTree {
     }
   }
 
-  // Who takes what from whom, as numbers of boxes, with how bad what the other put out is.
+  // Makes the edges, as numbers of boxes: which box uses the output of which other, and how bad that output is.
   connect() {
     const { flow, goldenFlow } = this.rank;
     const [takers, givers] = [[], []];
@@ -179,7 +179,7 @@ class GraphTree extends ModuleTree {
     this.join();
   }
 
-  // Edges between the boxes that are to be seen: those of a closed box are those of all that lies in it.
+  // Edges between the boxes that are to be seen: those of a closed box are those of all its contents.
   join() {
     const { lines, edges } = this;
     const lineOf = new Int32Array(this.boxes.length).fill(-1);
@@ -229,7 +229,7 @@ function edgeKind(from) {
   return worst === GRADE.introduced ? EDGE.introduced : worst === GRADE.propagated || worst === GRADE.error ? EDGE.propagated : EDGE.plain;
 }
 
-// Behind the last of the layers from `first` on that are alike and numbered one after the other.
+// The place after the last of the layers from `first` on that are of one kind and numbered one after the other.
 function endOfAlike(children, first) {
   const start = children[first];
   let end = first + 1;

@@ -75,7 +75,7 @@ class LongList {
   }
 
   key(event) {
-    // What is a button within answers for itself.
+    // A button within handles the key itself.
     if (event.target === this.box) this.take(event);
   }
 

@@ -48,7 +48,7 @@ class LayerMap {
     if (this.list.active < 0 && this.grid.clientHeight > 0) this.goToBorn();
   }
 
-  // Where to look first; a layer lies behind the modules around it.
+  // Goes to the place to inspect first; a layer comes after the modules around it.
   goToBorn() {
     const isIntroduced = (layer) => layer.introduced.includes(1);
     this.list.reveal(this.shown.findIndex((layer) => isIntroduced(layer) && !(layer.open && layer.children.some(isIntroduced))));
@@ -192,7 +192,7 @@ class LayerMap {
     this.tell();
   }
 
-  // A layer, alone or on ranks from one label to another, as an address names it; null if there is none.
+  // A layer, alone or on ranks from one label to another, as an address names it, or null.
   named(path, ...labels) {
     const layer = this.layers.known.get(path);
     if (layer === undefined) return null;

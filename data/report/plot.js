@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a curve is drawn of: the metrics of rows, and those of one direction under one pair of axes.
+// The data of a curve: the metrics of rows, and those of one direction under one pair of axes.
 "use strict";
 
 const NOTHING = -1; // a row without a value: no partner, no tensor

@@ -37,7 +37,7 @@ class Filters {
     return on.size === 0 || on.has(value);
   }
 
-  // What is opened is among the rows, whatever chips were chosen before. Whether one had to be added.
+  // Adds chips until the rows include the opened row. Returns whether it added one.
   admit(rank, row) {
     const { steps, rankNames } = this.comparison;
     const values = {
@@ -59,7 +59,7 @@ class Filters {
     return this.lets("step", steps.indexOf(rank.about.step)) && this.lets("rank", rankNames.indexOf(rank.about.rank));
   }
 
-  // Which rows of a rank pass; null if none can.
+  // The rows of a rank that pass; null if no row can.
   mask(rank, tree, map) {
     if (!this.shows(rank) || rank.rows === 0) return null;
     const layers = this.place === null ? null : map.layers.byEntry[rank.index];
@@ -184,7 +184,7 @@ class Report {
       ...counts("unmatched", "rows of the target without a partner"),
       ...counts("goldenOnly", "only in golden"),
       ...counts("unreadable", "not comparable"),
-      ...counts("leftOut", "left out, behind the first certain evidence"),
+      ...counts("leftOut", "left out, after the first certain evidence"),
       ...ranks.filter((rank) => rank.about.wholeLeftOut).map((rank) =>
         element("li", { text: `${rank.label}: left out, an earlier step has certain evidence` })),
       ...this.sampleNote(),
@@ -193,12 +193,12 @@ class Report {
     by("made-by").textContent = `msprobe ${overview.version}`;
   }
 
-  // What is not on the page may not pass for what has no difference.
+  // A reader may not take missing rows for equal rows.
   sampleNote() {
     const missing = this.comparison.notHere();
     if (missing === 0) return [];
     const here = this.comparison.rows;
-    return [element("li", { class: "warning", text: `this page has ${count(here)} of ${count(here + missing)} rows: first what differs and what stands beside it, of the rest some, evenly; model, curves, map, graph and the filters show these alone, and the tables have all` })];
+    return [element("li", { class: "warning", text: `this page has ${count(here)} of ${count(here + missing)} rows: those that differ, their neighbours, and an even selection of the rest; model, curves, map, graph and the filters show only these, and the tables have all` })];
   }
 
   showChips() {
@@ -344,7 +344,7 @@ class Report {
     }
   }
 
-  // Of the panel: it has the focus when an entry is opened.
+  // The title of the panel, which gets the focus when an entry is opened.
   title() {
     return by("entry").querySelector("h2");
   }

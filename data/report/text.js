@@ -40,7 +40,7 @@ function plural(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// Six digits tell what a person looks for; the exact number is in the panel and in the table's titles.
+// Six digits are enough for a reader; the exact number is in the panel and in the table's titles.
 function briefly(number) {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? "NaN" : number < 0 ? "-inf" : "inf";
   if (Number.isInteger(number) && Math.abs(number) < 1e15) return String(number);

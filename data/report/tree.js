@@ -25,7 +25,7 @@ class TreeNode {
   }
 }
 
-// What lies in what, without a place on the page.
+// The modules in each other, without a place on the page.
 class ModuleTree {
   constructor(ranks) {
     this.roots = [];
@@ -50,7 +50,7 @@ class ModuleTree {
     }
   }
 
-  // Upwards: nodes are made after those they lie in.
+  // Upwards: a node is made after the node around it.
   sum() {
     for (const { parent, counts, error, blamed } of [...this.nodes.values()].reverse()) {
       if (parent === null) continue;
@@ -137,7 +137,7 @@ class ModuleTree {
     return counts.filter(Boolean).reverse().join(", ") + (node.error > 0 ? `; largest error ${briefly(Number(node.error.toPrecision(3)))}` : "");
   }
 
-  // The node of a direction with this title; null if there is none.
+  // The node of a direction with this title, or null.
   named(direction, title) {
     for (const node of this.nodes.values()) {
       let root = node;
@@ -239,7 +239,7 @@ function withoutDirection(name) {
   return name.replace(/\.(forward|backward|parameters_grad)(?=\.[^.]*$|$)/, "");
 }
 
-// What a module's parts begin with: `Module.layers.0.` of `Module.layers.0.Layer.forward.0`.
+// The beginning of the names of a module's parts: `Module.layers.0.` of `Module.layers.0.Layer.forward.0`.
 function modulePath(name) {
   const parts = name.split(".");
   return parts.length > 3 ? parts.slice(0, -3).join(".") + "." : "";

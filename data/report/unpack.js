@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies packed in elements of the page.
+// Unpacks the data in elements of the page.
 "use strict";
 
-// base64 in an element of the page, deflated beneath.
+// An element of the page holds deflated bytes as base64.
 async function unpack(id) {
   const holder = document.getElementById(id);
   const text = holder.textContent;

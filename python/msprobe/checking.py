@@ -118,12 +118,12 @@ def check(record: Record, names: Dict[str, str], folder: str, steps: int, noise_
     for side, name in names.items():
         other = first_other(os.path.join(folder, "statistics", side), os.path.join(folder, "tensors", side))
         if other:
-            notes.append("%s does not repeat itself: the second time %s had other values, so tensors may show another "
+            notes.append("%s is not deterministic: in the second run %s has other values, so tensors may show another "
                          "difference than statistics" % (name, other))
     result = Check(statistics, tensors, notes, folder)
     if not result.is_final:
         notes.append("by statistics %s is likely, and tensors do not show it: the elements of its inputs may be in "
-                     "another order, or the difference is ahead of what was recorded again" % found.entry)
+                     "another order, or the difference begins before the entries that were recorded again" % found.entry)
     return result
 
 

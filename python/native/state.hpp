@@ -127,7 +127,7 @@ void guarded(const char* where, Part part) noexcept {
   } catch (const std::exception& error) {
     log_failure(where, error.what());
   } catch (...) {
-    log_failure(where, "an unknown failure");
+    log_failure(where, "an unknown error");
   }
 }
 

@@ -398,7 +398,7 @@ bool Record::read(PyObject* record) {
     size_t ndim = 0;
     if (!read_numbers(shape, geometry_.shape, &ndim)) {
       if (PyErr_Occurred() == nullptr)
-        PyErr_SetString(PyExc_TypeError, "the shape of a record is no tuple of numbers");
+        PyErr_SetString(PyExc_TypeError, "the shape of a record is not a tuple of numbers");
       return false;
     }
     tensor.shape = geometry_.shape;

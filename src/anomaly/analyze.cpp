@@ -218,7 +218,7 @@ void leave_out_contained(Analysis& analysis, const Tell& tell) {
   leave_out(analysis, [&](const Root& root, const RootDetails& details) {
     if (!root.contained || !gives_minus_infinity(details.entry)) return false;
     tell(Remark::progress,
-         fmt::format("{}{}: {} makes -inf of clean inputs, as masks do; it spreads no further",
+         fmt::format("{}{}: {} produces -inf from clean inputs, as masks do; it spreads no further",
                      step_text(analysis), rank_text(analysis.ranks[root.rank].number),
                      display(root.entry.name)));
     return true;

@@ -47,7 +47,8 @@ class AnomalyCommand final : public Command {
         .details("It is created if there is a result.");
     options
         .add("--format", options_.format,
-             {{"json", Format::json}, {"jsonl", Format::jsonl}, {"text", Format::text}}, "Form of the result")
+             {{"json", Format::json}, {"jsonl", Format::jsonl}, {"text", Format::text}},
+             "Format of the result")
         .details(
             "`json` is the Python tool's document, `jsonl` one object per line, `text` the answer on the "
             "terminal.");
@@ -74,7 +75,7 @@ class AnomalyCommand final : public Command {
                 "--statistics", [this](int) { options_.listing = Listing::statistics; },
                 "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like")
             .details(
-                "They are outputs at the largest finite number of their dtype that did not come in so "
+                "They are outputs at the largest finite number of their dtype whose inputs were below it "
                 "(<saturated>), norms that jump (<norm_jump>), and means and norms that are not finite "
                 "though maximum and minimum are, and are too small for a sum to leave the range of its type "
                 "(<bad_mean>, <bad_norm>).");
@@ -87,8 +88,8 @@ class AnomalyCommand final : public Command {
     options.add_flag("--python-rules", python_rules_, "Has no effect").manual_only();
     options.add("--rules=FILE", options_.rules_file, "YAML file with lists in place of the built-in ones")
         .details(
-            "The lists name communication calls, operations that are never blamed, expected bad "
-            "values and of limits.");
+            "It has lists of communication calls, of operations that are never blamed and of expected bad "
+            "values, and the limits.");
     levels.excludes({statistics, all});
     statistics.excludes({all});
   }
@@ -109,7 +110,7 @@ class AnomalyCommand final : public Command {
     } else if (options.listing != Listing::none) {
       log_info(render_listing(analysis, options.listing, style(context.color)));
     } else {
-      log_info("Cannot find any anomaly node, no need to generate analyze file.");
+      log_info("no origin of NaN or Inf found; no file is written");
     }
     const Outcome outcome = gate_.end(analysis.fault(), analysis.coverage, analysis.not_judged);
     return analysis.failed ? Outcome::failure : outcome;
@@ -142,7 +143,7 @@ class AnomalyCommand final : public Command {
       OutputFile file(options.output + "/" + file_name(options));
       file.write(text);
       file.commit();
-      log_info("The analyze result is saved in: " + display(file.path()));
+      log_info("written: " + display(file.path()));
     }
     // The report already went to standard output; do not show it twice on one screen.
     if (options.output == "-" && options.format == Format::text) return;

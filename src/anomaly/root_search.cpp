@@ -52,17 +52,17 @@ class RootSearch {
   }
 
   std::vector<Root> first() {
-    tell_(Remark::progress, "Start searching anomaly node before communication.");
+    tell_(Remark::progress, "searching entries before communication");
     std::vector<Root> roots = before_communication();
     if (!roots.empty()) return finish(std::move(roots));
-    tell_(Remark::progress, "Start searching anomaly node during communication.");
+    tell_(Remark::progress, "searching communication");
     warn_of_doubts();
     roots = during_communication();
     if (!roots.empty()) {
       roots = {*std::ranges::min_element(roots, earlier)};
       return finish(std::move(roots));
     }
-    tell_(Remark::progress, "Start searching anomaly node after communication.");
+    tell_(Remark::progress, "searching entries after communication");
     roots = after_communication();
     if (roots.empty()) roots = otherwise();
     if (roots.empty()) roots = raised();

@@ -77,18 +77,18 @@ std::string verdict(const Root& root) {
   const std::string out(bad_name(root.outputs));
   switch (root.kind) {
     case RootKind::produced:
-      return "made " + out + " from clean inputs";
+      return "produced " + out + " from clean inputs";
     case RootKind::communication:
-      return root.absent_ranks.empty() ? "made " + out + " although no rank sent any"
-                                       : "brought " + out + " that none of the ranks read sent";
+      return root.absent_ranks.empty() ? "produced " + out + " although no rank sent any"
+                                       : "received " + out + " although no rank that was read sent any";
     case RootKind::external:
-      return "got " + std::string(bad_name(root.inputs)) + " that nothing recorded before it produced";
+      return "received " + std::string(bad_name(root.inputs)) + " that no entry recorded before it produced";
     case RootKind::raised:
       return "raised NaN or Inf on the device (is_nan is not 0)";
     case RootKind::inf_to_nan:
       break;
   }
-  return "made NaN from inputs with Inf";
+  return "produced NaN from inputs with Inf";
 }
 
 std::string phase_text(Phase phase) {
@@ -144,7 +144,7 @@ class Answer {
     if (root.contained) line("note", "its bad values spread no further: perhaps a mask");
     const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)
-      line("note", "before it, NaN from outside the recording came in at " + external->place.name);
+      line("note", "NaN from outside the recording entered before it, at " + external->place.name);
     spread(root);
   }
 

@@ -150,7 +150,7 @@ ZipReader::ZipReader(std::shared_ptr<const ByteSource> file, const ZipLimits& li
     fail("broken zip archive: more entries than the file has room for");
   }
   if (directory.size > limits.max_directory)
-    fail(fmt::format("zip directory of {} bytes refused", directory.size));
+    fail(fmt::format("refused: a zip directory of {} bytes", directory.size));
   parse_directory(directory);
   index_names(limits.allow_twins);
   index_offsets(directory.offset);
@@ -278,7 +278,7 @@ void ZipReader::parse_directory(const Directory& directory) {
     check_entry(entry);
     if (comment_length != 0) directory_surplus_ = "an entry with a comment";
     if (!is_ordinary_extra(rest.subspan(kCentralSize + name_length, extra_length)))
-      directory_surplus_ = "an entry with a field that is not known";
+      directory_surplus_ = "an entry with an unknown field";
     entries_.push_back(std::move(entry));
     rest = rest.subspan(record_size);
   }
@@ -388,8 +388,7 @@ std::string ZipReader::surplus() const {
     std::vector<std::byte> header(static_cast<std::size_t>(payload - entry.header_offset));
     file_->read_at(entry.header_offset, header);
     const std::size_t names = kLocalSize + load_le<std::uint16_t>(&header[26]);
-    if (!is_ordinary_extra(std::span(header).subspan(names)))
-      return "an entry with a field that is not known";
+    if (!is_ordinary_extra(std::span(header).subspan(names))) return "an entry with an unknown field";
     const bool same_sum =
         (entry.flags & kSizesFollow) != 0 || load_le<std::uint32_t>(&header[14]) == entry.crc32;
     if (load_le<std::uint16_t>(&header[6]) != entry.flags || !same_sum)

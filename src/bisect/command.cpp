@@ -78,7 +78,7 @@ class BisectCommand final : public Command {
 
   /// Called only if words come before `bisect`.
   Outcome run(const Context&) override {
-    throw UsageError("bisect takes no options ahead of its name",
+    throw UsageError("the options of bisect come after its name",
                      "msprobe bisect [options] -- COMMAND -- COMMAND");
   }
 
@@ -105,7 +105,7 @@ bool takes(const std::vector<std::string>& words) {
 
 void start(const std::vector<std::string>& words) {
   if (std::ranges::count(words, "--") < 2)
-    throw UsageError(fmt::format("'{}': two commands are needed, each behind --",
+    throw UsageError(fmt::format("'{}': two commands are needed, each after --",
                                  display(fmt::format("{}", fmt::join(words, " ")))),
                      "msprobe bisect [options] -- COMMAND -- COMMAND");
   for (const std::string& python : pythons()) {

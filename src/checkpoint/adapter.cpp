@@ -133,8 +133,8 @@ class Settings {
     if (!json_.is_object()) refuse("it holds no JSON object");
     const auto kind = json_.find("peft_type");
     if (kind != json_.end() && *kind != "LORA")
-      refuse(fmt::format("an adapter of the kind {}; only LORA is added", display(kind->dump())));
-    if (flag("use_dora")) refuse("an adapter with magnitudes (DoRA), which is not added");
+      refuse(fmt::format("an adapter of the kind {}; msprobe adds only LORA", display(kind->dump())));
+    if (flag("use_dora")) refuse("an adapter with magnitudes (DoRA), which is not supported");
   }
 
   double scale(const std::string& module) const {
@@ -165,7 +165,7 @@ class Settings {
     for (const auto& [end, value] : found->items()) {
       if (!value.is_number()) continue;
       if (end.find_first_of("*+?[](){}|^$\\") != std::string::npos)
-        refuse(fmt::format("{} has a regular expression, which is not read", key));
+        refuse(fmt::format("{} has a regular expression, which is not supported", key));
       if (module == end || module.ends_with("." + end)) return value.get<double>();
     }
     return {};
@@ -203,7 +203,8 @@ class Adding {
       return name.find(".lora_") != std::string::npos;
     };
     for (const auto& [name, parameter] : parts_) {
-      if (name.ends_with(".lora_magnitude_vector")) refuse("it has magnitudes (DoRA), which are not added");
+      if (name.ends_with(".lora_magnitude_vector"))
+        refuse("it has magnitudes (DoRA), which are not supported");
       if (is_of_adapter(name)) continue;
       Entry& entry = entry_of_base(name);
       std::string own = entry.parameter.name;
@@ -222,13 +223,13 @@ class Adding {
         ++updated;
       } else if (is_of_adapter(name) && !name.ends_with(".lora_B.weight") &&
                  !name.ends_with(".lora_embedding_B")) {
-        refuse(fmt::format("{} is not added", display(name)));
+        refuse(fmt::format("{} is not a supported part of an adapter", display(name)));
       }
     }
     if (updated + replaced == 0) refuse("it has no weights of an adapter");
     std::string line = fmt::format("{}: {} is added to {} weight{}", display(base_.path), display(folder_),
                                    human_count(updated), updated == 1 ? "" : "s");
-    if (replaced > 0) line += fmt::format("; {} it holds whole", human_count(replaced));
+    if (replaced > 0) line += fmt::format("; it replaces {} more", human_count(replaced));
     return line;
   }
 
@@ -260,8 +261,8 @@ class Adding {
       return tensor::info(parameter.dtype).kind == tensor::Kind::floating && parameter.shape.size() == 2;
     };
     if (!is_real(weight) || !is_real(down) || !is_real(up))
-      refuse(
-          fmt::format("{} is no pair of matrices for a matrix of floating-point numbers", display(module)));
+      refuse(fmt::format("{} is not a pair of matrices for a matrix of floating-point numbers",
+                         display(module)));
     if (is_transposed) weight = transposed(weight);
     if (down.shape[0] != up.shape[1] || weight.shape != Shape{up.shape[0], down.shape[1]}) {
       refuse(fmt::format("{}: {} times {} does not fit the weight {}", display(module), shape_text(up.shape),

@@ -67,7 +67,7 @@ std::string CastCheck::text() const {
   const Cast& cast = *found;
   std::string text = cast.to_second ? "" : "the first is ";
   const auto name = [](DType dtype) { return tensor::info(dtype).name; };
-  if (cast.cuts) return text + fmt::format("cut off to {}, not rounded", name(cast.between));
+  if (cast.cuts) return text + fmt::format("truncated to {}, not rounded", name(cast.between));
   text += fmt::format("rounded to {}", name(cast.between));
   if (first_ != second_) text += fmt::format(", then to {}", name(cast.to_second ? second_ : first_));
   return text;

@@ -337,7 +337,7 @@ class Comparison {
     result.step_note = fmt::format(
         "{} of {} elements are further apart than half a step of the format, the first at {}, {}",
         human_count(check.beyond), human_count(numel), place(check.first),
-        check.as_searched       ? "as a search for scales leaves them"
+        check.as_searched       ? "as a quantizer that searches for scales leaves them"
         : check.farthest_at < 0 ? "where the step is 0"
                                 : fmt::format("the furthest {} half steps, at {}",
                                               short_number(check.farthest, 3), place(check.farthest_at)));
@@ -531,7 +531,7 @@ Coverage CompareReport::coverage(bool by_bits) const {
     } else if (has_no_element(result) || (is_one_sided(result.status) && is_computed_buffer(result.name))) {
       ++coverage.explained;
     } else if (is_one_sided(result.status)) {
-      coverage.miss("one checkpoint alone has it", result.name);
+      coverage.miss("only one checkpoint has it", result.name);
     } else if (result.is_nan && !(by_bits && result.status == Status::equal)) {
       coverage.miss("it is NaN throughout in both", result.name);
     } else {
@@ -606,7 +606,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   Pairing pairing = pair_up(std::move(first), std::move(second), map);
   report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());
   if (!options.name_map.empty() && !pairing.map_applies)
-    report.not_judged.push_back(display(options.name_map) + ": no rule takes a name of either checkpoint");
+    report.not_judged.push_back(display(options.name_map) + ": no rule matches a name of either checkpoint");
   Comparison(options, std::move(vocabularies), third ? &*third : nullptr, progress)
       .run(std::move(pairing), report);
   if (progress != nullptr) progress->end();

@@ -98,7 +98,7 @@ void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set
     std::ranges::move(found.entries, std::back_inserter(checkpoint.entries));
     if (found.unpaired > 0) {
       checkpoint.warnings.push_back(fmt::format(
-          "{}: rows of {} tensors of queries and keys are put back from pairs into halves of heads",
+          "{}: rows of {} query and key tensors are reordered from interleaved pairs to halves of heads",
           display(path), found.unpaired));
     }
     if (!checkpoint.architecture.heads) checkpoint.architecture = gguf_architecture(*gguf);
@@ -285,7 +285,7 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
   }
   for (const std::string& name : unread_weights(names))
     checkpoint.left_out.push_back(
-        fmt::format("{}: {} is here, too, and not read", display(folder), display(name)));
+        fmt::format("{}: {} is here, too; msprobe does not read it", display(folder), display(name)));
 }
 
 /// Lists the checkpoints one level below, for a folder that is one level too high.

@@ -225,11 +225,11 @@ void pair_other_endings(Side& first, Side& second, const Architecture& architect
                              {}});
   }
   if (count == 0) return;
-  pairing.remarks.push_back(fmt::format(
-      "{} renamed: {} compared with the name that another version has for it, as {}; a loader that does not "
-      "know both names leaves such a parameter as initialised",
-      count == 1 ? "one parameter is" : human_count(count) + " parameters are",
-      count == 1 ? "it is" : "each is", example));
+  pairing.remarks.push_back(
+      fmt::format("{} renamed: {} compared with the name that another version has for it, for example {}; a "
+                  "loader that does not know both names leaves such a parameter as initialised",
+                  count == 1 ? "one parameter is" : human_count(count) + " parameters are",
+                  count == 1 ? "it is" : "each is", example));
 }
 
 std::vector<Loose> loose_of(const Side& side, const Architecture& architecture) {

@@ -23,8 +23,8 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
   const Node* join = nullptr;
   for (const auto& [key, value] : file.members(node)) {
     const Node*& place = key->text == "to" ? to : key->text == "from" ? from : join;
-    if (&place == &join && key->text != "join") file.fail(*key, display(key->text) + " is not known");
-    if (place != nullptr) file.fail(*key, "'" + key->text + "' is here twice");
+    if (&place == &join && key->text != "join") file.fail(*key, "unknown key '" + display(key->text) + "'");
+    if (place != nullptr) file.fail(*key, "'" + key->text + "' appears twice");
     place = value;
   }
   if (to == nullptr || !to->is_text() || from == nullptr) file.fail(node, "a rule needs 'to' and 'from'");

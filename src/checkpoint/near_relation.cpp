@@ -272,7 +272,7 @@ class NearFinder {
          });
     // Few elements are at an end. If all were rounded down, more elements would look like ends.
     if (!all || 5 * at_ends > static_cast<std::uint64_t>(first_.numel())) return {};
-    return fmt::format("the second is {} step{} of the format {} throughout, as of another zero point",
+    return fmt::format("the second is {} step{} of the format {} throughout, as with another zero point",
                        std::fabs(steps), std::fabs(steps) == 1 ? "" : "s", steps > 0 ? "higher" : "lower");
   }
 

@@ -165,7 +165,7 @@ Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
 Parameter even_rows_first(const Parameter& parameter, std::int64_t heads) {
   const std::int64_t half = parameter.shape.at(0) / heads / 2;
   if (half * heads * 2 != parameter.shape[0] || parameter.blocks.size() != 1)
-    throw std::logic_error("rows that are no pairs of heads");
+    throw std::logic_error("rows that are not pairs of heads");
   Parameter result = parameter;
   result.blocks.clear();
   Block block = parameter.blocks[0];

@@ -116,8 +116,8 @@ class Finder {
     }
     const auto block = is_float8(codes.dtype) ? settings_.block() : std::nullopt;
     return fmt::format(
-        "of the shape {}, which {} of the shape {} does not fit in a layout that is read{}",
-        shape_text(codes.shape), display(needed.front()), shape_text(get(needed.front())->shape),
+        "its shape {0} and the shape {2} of {1} fit no supported layout{3}", shape_text(codes.shape),
+        display(needed.front()), shape_text(get(needed.front())->shape),
         block ? fmt::format(": weight_block_size is [{}, {}]", block->rows, block->columns) : "");
   }
 

@@ -229,7 +229,7 @@ class RelationFinder {
     constexpr double kMostNoise = 0.1;
     if (more * noise > kMostNoise * metrics_.l2 / std::sqrt(static_cast<double>(numel_))) return {};
     if (!is_spanned(first_, second_, *skeleton, more * noise)) return {};
-    return fmt::format("the difference has rank {}, as of a merged adapter or of a step on few tokens",
+    return fmt::format("the difference has rank {}, as with a merged adapter or a step on few tokens",
                        skeleton->rows.size());
   }
 

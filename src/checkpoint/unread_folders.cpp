@@ -54,7 +54,8 @@ std::string unread_folder_reason(const std::string& folder) {
   for (const Mark& mark : kMarks) {
     const auto is_marked = [&](const std::string& name) { return name == mark.name; };
     if (std::ranges::any_of(listing.files, is_marked))
-      return fmt::format("{}, which is not read: save its weights as safetensors or npz", mark.what);
+      return fmt::format("{}, which msprobe does not read: save its weights as safetensors or npz",
+                         mark.what);
   }
   // TensorFlow's own form: PREFIX.index beside PREFIX.data-00000-of-00001.
   for (const std::string& name : listing.files) {
@@ -62,7 +63,7 @@ std::string unread_folder_reason(const std::string& folder) {
     if (!name.ends_with(kIndex)) continue;
     const std::string data = name.substr(0, name.size() - kIndex.size()) + ".data-";
     if (std::ranges::any_of(listing.files, [&](const std::string& each) { return each.starts_with(data); }))
-      return "a TensorFlow checkpoint, which is not read: save its weights as safetensors or npz";
+      return "a TensorFlow checkpoint, which msprobe does not read: save its weights as safetensors or npz";
   }
   return unfinished_download(folder);
 }

@@ -30,16 +30,20 @@ class CkptCompareCommand final : public Command {
             "It is relative to the norm of the second one. Integers, packed words of quantized tensors and "
             "their scales in powers of two are equal or different.")
         .not_negative();
-    options.add("--adapter=FOLDER", options_.adapter, "Add this LoRA adapter to the first checkpoint before")
+    options
+        .add("--adapter=FOLDER", options_.adapter,
+             "Add this LoRA adapter to the first checkpoint before comparing")
         .details(
             "A folder as PEFT saves it, with <adapter_config.json>: the base model and its adapter are "
             "compared with "
             "the merged model. Other kinds of adapters, and modules that the checkpoint does not have, are "
             "an error.");
     options
-        .add("--third=PATH", options_.third, "Tell where the second is an average of the first and this one")
+        .add("--third=PATH", options_.third,
+             "Report parameters of the second that average the first and this one")
         .details(
-            "As of merged models, or of weights that were averaged over a training. Parameters are found by "
+            "Merged models have such parameters, and so do weights that were averaged over a training. "
+            "Parameters are found by "
             "the "
             "names of the first checkpoint, and quantized ones are left out.");
     gate_.declare(options, "parameters", {"different", "missing", "unequal", "never"})
@@ -50,7 +54,7 @@ class CkptCompareCommand final : public Command {
             "buffer is on one side only; `unequal`: also if one is not the same bit for bit.\n"
             "Two checkpoints without a common parameter, or whose common parameters hold no element, end "
             "with status 2 at any level, `never` too: comparing nothing is not equality. A --name-map that "
-            "takes no name ends with 2 at a gate.");
+            "matches no name ends with 2 at a gate.");
     options.add("--name-map=FILE", options_.name_map, "YAML file of names in place of the built-in map")
         .details(
             "It is a list of rules with <to>, <from> (a name or several) and <join> (<rows>, <query_groups> "

@@ -15,7 +15,7 @@ class CodeMappingCommand final : public Command {
  public:
   std::string_view name() const override { return "code_mapping"; }
   std::string_view summary() const override {
-    return "Tell the lines of code behind the tensors of a static graph of MindSpore";
+    return "Find the lines of code that made the tensors of a MindSpore static graph";
   }
 
   void declare(OptionList& options) override {

@@ -100,7 +100,7 @@ class LongNames {
   static Names read(const std::string& path) {
     Names names;
     if (!path_exists(path)) {
-      log_warning(display(path) + " is missing: the nodes of files named by numbers are not known");
+      log_warning(display(path) + " is missing: the nodes of files that have numbers for names are unknown");
       return names;
     }
     const auto file = open_file(path);
@@ -209,7 +209,7 @@ Result map_code(const std::string& ir, const std::string& dump, const std::strin
   const std::string text = read_all(*open_file(ir), kLargestGraph);
   const Nodes nodes(text);
   if (nodes.empty())
-    throw FormatError(display(ir), "no node with a scope: this is no graph file of MindSpore");
+    throw FormatError(display(ir), "no node with a scope: this is not a graph file of MindSpore");
   const Data data = data_in(dump);
   Result result;
   if (!data.tensors.empty()) {
@@ -222,7 +222,8 @@ Result map_code(const std::string& ir, const std::string& dump, const std::strin
     return result;
   }
   if (data.tables.empty())
-    throw FormatError(display(dump), "no .npy file and no statistic.csv: this is no dump of a static graph");
+    throw FormatError(display(dump),
+                      "no .npy file and no statistic.csv: this is not a dump of a static graph");
   std::vector<OutputFile> files;
   for (const std::string& path : data.tables) files.push_back(with_code(path, nodes, result));
   OutputFile::commit_all(files);

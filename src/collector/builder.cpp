@@ -123,7 +123,8 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
   TensorView view = view_of(tensor);
   crop(view, target_.rules->slice);
   if ((tensor.flags & MSPROBE_TENSOR_LATER) != 0 && (target_.keep_files || view.data != nullptr))
-    throw InvalidCall("the elements of a tensor are needed at once, or are there");
+    throw InvalidCall(
+        "MSPROBE_TENSOR_LATER: a file needs the elements of the tensor at once, or they are present already");
   const TensorView there = view;
   if ((tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0) view.data = nullptr;
   Record record;

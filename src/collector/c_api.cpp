@@ -82,8 +82,8 @@ msprobe_status msprobe_get_dtype(uint32_t dtype, msprobe_dtype_info* info) {
     const msprobe::tensor::DTypeInfo& known =
         msprobe::tensor::info(static_cast<msprobe::tensor::DType>(dtype));
     // Both names are literals, which end with a NUL.
-    needed(info, "the place for what is known of the type") = {known.name.data(), known.numpy.data(),
-                                                               static_cast<uint32_t>(known.size)};
+    needed(info, "the output pointer of the dtype's description") = {known.name.data(), known.numpy.data(),
+                                                                     static_cast<uint32_t>(known.size)};
     return MSPROBE_OK;
   });
 }
@@ -95,7 +95,7 @@ const char* msprobe_version(void) {
 msprobe_status msprobe_session_open(const char* config_path, const char* config_text,
                                     const msprobe_overrides* overrides, msprobe_session** session) {
   return guarded(MSPROBE_INVALID, [&] {
-    needed(session, "the place for the session");
+    needed(session, "the output pointer of the session");
     *session = nullptr;
     Origin origin;
     if (overrides != nullptr) {
@@ -234,7 +234,7 @@ msprobe_status msprobe_log_error(msprobe_session* session, const char* kind, con
 
 msprobe_status msprobe_intern(const char* name, uint32_t* id) {
   return guarded(MSPROBE_FAILED, [&] {
-    needed(id, "the place for the number") = intern(&needed(name, "the name"));
+    needed(id, "the output pointer of the number") = intern(&needed(name, "the name"));
     return MSPROBE_OK;
   });
 }
@@ -243,7 +243,7 @@ msprobe_status msprobe_enter(msprobe_session* session, msprobe_kind kind, uint32
                              msprobe_event* event) {
   if (event != nullptr) *event = {};
   return with(session, [&](Session& s) {
-    msprobe_event& entered = needed(event, "the place for the event");
+    msprobe_event& entered = needed(event, "the output pointer of the event");
     if (s.running().load(std::memory_order_relaxed) == 0) return MSPROBE_SKIP;
     return s.locked([&](Recorder& r) { return r.enter(kind == MSPROBE_KIND_MODULE, name, entered); });
   });
@@ -261,7 +261,7 @@ msprobe_status msprobe_enter_backward(msprobe_session* session, const msprobe_ev
                                       msprobe_event* event) {
   return with(session, [&](Session& s) {
     const msprobe_event before = needed(forward, "the forward's event");
-    needed(event, "the place for the event") = {};
+    needed(event, "the output pointer of the event") = {};
     if (before.step == 0 || before.nested != 0 || before.backward != 0) return MSPROBE_SKIP;
     return s.locked([&](Recorder& r) { return r.enter_backward(before, *event); });
   });
@@ -271,7 +271,7 @@ msprobe_status msprobe_parameter_gradient(msprobe_session* session, uint32_t mod
                                           uint32_t expected, msprobe_builder** builder) {
   if (builder != nullptr) *builder = nullptr;
   return with(session, [&](Session& s) {
-    needed(builder, "the place for the builder");
+    needed(builder, "the output pointer of the builder");
     const char* const key = &needed(parameter, "the name of the parameter");
     return hand_out(s.build([&](Recorder& r) { return r.begin_parameter_gradient(module, key, expected); }),
                     builder);
@@ -317,7 +317,7 @@ msprobe_status msprobe_section_begin(msprobe_session* session, const msprobe_eve
                                      msprobe_section section, msprobe_builder** builder) {
   if (builder != nullptr) *builder = nullptr;
   return with(session, [&](Session& s) {
-    needed(builder, "the place for the builder");
+    needed(builder, "the output pointer of the builder");
     if (section < MSPROBE_INPUT || section > MSPROBE_BUFFERS) throw InvalidCall("unknown section");
     const msprobe_event& filled = needed(event, "the event");
     if (filled.entry == 0) return hand_out(nullptr, builder);
@@ -330,7 +330,7 @@ msprobe_status msprobe_save_begin(msprobe_session* session, const char* name, in
   if (builder != nullptr) *builder = nullptr;
   if (gradient_entry != nullptr) *gradient_entry = 0;
   return with(session, [&](Session& s) {
-    needed(builder, "the place for the builder");
+    needed(builder, "the output pointer of the builder");
     std::uint64_t entry = 0;
     const msprobe_status status =
         hand_out(s.begin_save(&needed(name, "the name"), gradient != 0, entry), builder);
@@ -452,14 +452,14 @@ msprobe_status msprobe_compute_statistics(const msprobe_tensor* tensor, msprobe_
 
 msprobe_status msprobe_compute_crc32(const msprobe_tensor* tensor, uint32_t* crc) {
   return guarded(MSPROBE_FAILED, [&] {
-    needed(crc, "the place for the checksum") = crc32_of(borrowed_view(tensor));
+    needed(crc, "the output pointer of the checksum") = crc32_of(borrowed_view(tensor));
     return MSPROBE_OK;
   });
 }
 
 msprobe_status msprobe_compute_xor(const msprobe_tensor* tensor, uint64_t* value) {
   return guarded(MSPROBE_FAILED, [&] {
-    needed(value, "the place for the checksum") = xor_of(borrowed_view(tensor));
+    needed(value, "the output pointer of the checksum") = xor_of(borrowed_view(tensor));
     return MSPROBE_OK;
   });
 }

@@ -36,11 +36,11 @@ msprobe_status guarded(msprobe_status error_status, Body body) noexcept {
   } catch (const std::out_of_range& error) {
     return failed(MSPROBE_INVALID, error.what());
   } catch (const std::bad_alloc&) {
-    return failed(MSPROBE_FAILED, "out of memory");
+    return failed(MSPROBE_FAILED, "not enough memory");
   } catch (const std::exception& error) {
     return failed(error_status, error.what());
   } catch (...) {
-    return failed(MSPROBE_FAILED, "an unknown failure");
+    return failed(MSPROBE_FAILED, "an unknown error");
   }
 }
 

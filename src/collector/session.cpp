@@ -261,7 +261,7 @@ msprobe_status Session::fill_tensor(std::uint64_t slot, TensorView view) {
   const TensorView& expected = deferred->there;
   if (!deferred->kind.dtype || view.dtype != expected.dtype || view.rank != expected.rank ||
       !std::equal(view.shape.begin(), view.shape.begin() + view.rank, expected.shape.begin()))
-    throw InvalidCall("the elements of a tensor are others than those that were to come");
+    throw InvalidCall("the dtype or shape of a tensor differs from the announced one");
   Keep keep;
   keep.possible = deferred->owner != nullptr;
   if (keep.possible) {

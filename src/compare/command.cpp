@@ -347,12 +347,12 @@ class CompareCommand final : public Command {
                    .one_of({"csv", "xlsx", "json", "jsonl", "html", "md", "junit", "sarif", "github"})
                    .details(
                        "The default is `csv`.\n"
-                       "`json` is one document, `jsonl` one object a line, `html` the report: one page for "
+                       "`json` is one document, `jsonl` one object per line, `html` the report: one page for "
                        "all ranks and steps, with an error curve and a graph of the model; `md` is the "
                        "verdict as Markdown, for a comment on a pull request.\n"
                        "`junit` (XML, for build servers), `sarif` (SARIF 2.1.0, for code scanning) and "
-                       "`github` (annotations of GitHub Actions) tell the answer to what runs the "
-                       "comparison.");
+                       "`github` (annotations of GitHub Actions) report the answer to the program that runs "
+                       "the comparison.");
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
     stack_mode_ = options.add_flag("-s,--stack_mode", typed_.stack_mode,
                                    "With -i: show the call stacks of its stack_path");

@@ -258,7 +258,7 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
     const auto* const cmp = packs.cmp.find(pack::Section::hyperparameters, name);
     if (bench == nullptr && cmp == nullptr) continue;
     if (bench == nullptr || cmp == nullptr) {
-      section.coverage.miss("one pack alone has the file", file);
+      section.coverage.miss("only one pack has the file", file);
       rows->add({std::string(file),
                  bench == nullptr ? kOnlyCmp : file,
                  bench == nullptr ? file : kOnlyBench,

@@ -22,8 +22,7 @@ namespace {
 constexpr std::size_t kMostFiles = 100;
 
 void check(const CollectOptions& options) {
-  if (!options.output.ends_with(".zip"))
-    throw UsageError("output zip path must be a string and ends with '.zip'");
+  if (!options.output.ends_with(".zip")) throw UsageError("-o: the name of a pack must end in .zip");
   if (options.files.size() > kMostFiles)
     throw UsageError(fmt::format("-d takes at most {} files, not {}", kMostFiles, options.files.size()));
   std::error_code error;
@@ -95,8 +94,7 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
   } else if (!options.files.empty()) {
     std::vector<std::string> names;
     for (const std::string& file : options.files) names.push_back("'" + display(file) + "'");
-    result.warnings.push_back(
-        fmt::format("Failed to extract hyperparameters from script [{}]", fmt::join(names, ", ")));
+    result.warnings.push_back(fmt::format("no hyper-parameters found in {}", fmt::join(names, ", ")));
   }
   writer.commit();
   return result;

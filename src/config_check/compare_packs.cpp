@@ -50,7 +50,7 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
   section.name = pack::name_of(which);
   if (!in_bench || !in_cmp) {
     section.status = Status::missing;
-    if (in_bench || in_cmp) section.coverage.miss("one pack alone has the section", section.name);
+    if (in_bench || in_cmp) section.coverage.miss("only one pack has the section", section.name);
     section.reasons.emplace_back(in_bench ? "only in bench" : in_cmp ? "only in cmp" : "in neither pack");
     return section;
   }

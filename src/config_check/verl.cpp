@@ -82,8 +82,7 @@ void write_tables(const std::string& stem, const VerlOptions& options, VerlResul
 
 void check_logs(std::string_view option, const std::string& npu_log, const std::string& bench_log) {
   if (is_log(npu_log) && is_log(bench_log)) return;
-  throw UsageError(fmt::format(
-      "The param of {} require two log files, and the file format just support '.log' or '.txt'.", option));
+  throw UsageError(fmt::format("{} needs two logs, whose names end in .log or .txt", option));
 }
 
 FlatMap flat(const Value& map) {

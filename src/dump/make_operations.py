@@ -98,7 +98,7 @@ def check(name, row):
     def one_of(key, allowed, words):
         for word in words:
             if word not in allowed:
-                raise RowError("%s %r is none of %s" % (key, word, ", ".join(allowed)))
+                raise RowError("%s %r is not one of %s" % (key, word, ", ".join(allowed)))
 
     one_of("key", KEYS, row)
     one_of("kind", (*KINDS, NO_KIND), [row.get("kind", "")])

@@ -151,7 +151,7 @@ class OwnRows {
       if (word.is_text() && each.name == word.text) return each.value;
       all += (all.empty() ? "" : ", ") + std::string(each.name);
     }
-    file.fail(word, fmt::format("{} {} is none of {}", display(key.text), display(word.text), all));
+    file.fail(word, fmt::format("{} {} is not one of {}", display(key.text), display(word.text), all));
   }
 
   static Positions positions(const RuleFile& file, const Node& key, const Node& list,

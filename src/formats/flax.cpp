@@ -97,7 +97,7 @@ class Values {
   }
 
   std::string text(const Value& value) const {
-    if (value.kind != Kind::text || value.length > kMaxName) fail("a name that is no text, or a long one");
+    if (value.kind != Kind::text || value.length > kMaxName) fail("a name that is not text, or is too long");
     return read_text(file_, value.offset, value.length);
   }
 
@@ -148,7 +148,7 @@ class FlaxFile::Parser {
 
   std::vector<Entry> run() {
     const Value root = values_.next();
-    if (root.kind != Kind::map) values_.fail("it is no map");
+    if (root.kind != Kind::map) values_.fail("it is not a map");
     map("", root.length, 0);
     if (!values_.at_end()) values_.fail("bytes follow its end");
     return std::move(entries_);
@@ -189,7 +189,7 @@ class FlaxFile::Parser {
       const std::string key = values_.text(values_.next());
       const Value members = values_.next();
       if (members.kind != Kind::map && members.kind != Kind::list)
-        values_.fail("an array in pieces without them");
+        values_.fail("an array in pieces without a list of them");
       for (std::uint64_t k = 0; k < members.length; ++k) {
         if (members.kind == Kind::map && values_.text(values_.next()) != std::to_string(k))
           values_.fail("pieces of an array out of order");
@@ -200,7 +200,7 @@ class FlaxFile::Parser {
           if (!allowance_.take(2 * sizeof(Array))) values_.fail(kTooManyTensors);
           entry.parts.push_back(array(value));
         } else {
-          values_.fail("an array in pieces with something else");
+          values_.fail("an array in pieces with an unknown member");
         }
       }
     }
@@ -228,7 +228,7 @@ class FlaxFile::Parser {
     }
     const Value type = values_.next();
     constexpr std::uint64_t kMaxType = 64;
-    if (type.length > kMaxType) values_.fail("an array with a long type");
+    if (type.length > kMaxType) values_.fail("an array whose type has too long a name");
     array.type = values_.text(type);
     const Value bytes = values_.next();
     // Older versions stored the elements as text.

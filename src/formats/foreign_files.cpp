@@ -63,8 +63,8 @@ bool is_packed_format(const std::string& format) {
 std::string foreign_reason(const ByteSource& file, const std::string& format) {
   if (format != kLfs) {
     if (format == "HDF5")
-      return "an HDF5 file (Keras), which is not read: save its weights as safetensors or npz";
-    return fmt::format("a {} file, which is not read{}", format,
+      return "an HDF5 file (Keras), which msprobe does not read: save its weights as safetensors or npz";
+    return fmt::format("a {} file, which msprobe does not read{}", format,
                        is_packed_format(format) ? ": unpack it first" : "");
   }
   // Lines of a key and a value (spec.md of Git LFS).
@@ -91,21 +91,23 @@ std::string foreign_zip_reason(const std::shared_ptr<const ByteSource>& file) {
     return found == zip.entries().end() ? nullptr : &*found;
   };
   if (member_like({"/constants.pkl"}) != nullptr) {
-    return "a TorchScript archive, which is not read: torch.save(torch.jit.load(FILE).state_dict(), ...) "
+    return "a TorchScript archive, which msprobe does not read: "
+           "torch.save(torch.jit.load(FILE).state_dict(), ...) "
            "gives its "
            "weights";
   }
   if (member_like({"/archive_format", "serialized_exported_program.json"}) != nullptr) {
-    return "an exported program, which is not read: torch.save(torch.export.load(FILE).state_dict, ...) "
+    return "an exported program, which msprobe does not read: torch.save(torch.export.load(FILE).state_dict, "
+           "...) "
            "gives its "
            "weights";
   }
   if (member_like({".weights.h5"}) != nullptr)
-    return "a Keras file, whose weights (HDF5) are not read: save them as safetensors or npz";
+    return "a Keras file, whose weights (HDF5) msprobe does not read: save them as safetensors or npz";
   const auto* packed =
       member_like({".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf", ".onnx", ".msgpack", ".distcp"});
   if (packed != nullptr)
-    return fmt::format("a zip archive of files ({}), which is not read: unpack it first",
+    return fmt::format("a zip archive of files ({}), which msprobe does not read: unpack it first",
                        display(packed->name));
   return "a zip archive, which has no tensors that msprobe reads";
 }

@@ -98,8 +98,8 @@ class GgufFile::Parser {
     const auto version = number<std::uint32_t>();
     // A version number in the other byte order has zeros in its low bytes.
     if (version != 0 && (version & 0xFFFF) == 0)
-      fail("a GGUF file of a big-endian machine, which is not read");
-    if (version != 2 && version != 3) fail(fmt::format("GGUF version {} is not read", version));
+      fail("a GGUF file of a big-endian machine, which msprobe does not read");
+    if (version != 2 && version != 3) fail(fmt::format("GGUF version {} is not supported", version));
     const auto tensors = number<std::uint64_t>();
     const auto values = number<std::uint64_t>();
     // The fewest bytes that a tensor's entry and a metadata value can take.
@@ -258,16 +258,16 @@ class GgufFile::Parser {
   void measure(Entry& entry) const {
     const GgufType* type = type_of(entry.type);
     if (type == nullptr) {
-      entry.problem = fmt::format("type {} of ggml is not known", entry.type);
+      entry.problem = fmt::format("type {} of ggml is unknown", entry.type);
       return;
     }
-    if (!type->dtype && !type->block) entry.problem = fmt::format("type {} is not read", type->name);
+    if (!type->dtype && !type->block) entry.problem = fmt::format("type {} is not supported", type->name);
     const BlockLayout layout = layout_of_type(*type);
     const auto elements = checked_size(entry.shape, 1);
     if (!elements) fail(fmt::format("{}: more elements than memory can hold", display(entry.name)));
     const std::uint64_t row = entry.shape.empty() ? 1 : static_cast<std::uint64_t>(entry.shape.front());
     if (row % layout.elements != 0) {
-      fail(fmt::format("{}: rows of {} elements are no whole blocks of {}", display(entry.name), row,
+      fail(fmt::format("{}: rows of {} elements are not whole blocks of {}", display(entry.name), row,
                        type->name));
     }
     if (__builtin_mul_overflow(*elements / layout.elements, std::uint64_t{layout.bytes}, &entry.bytes))
@@ -292,7 +292,7 @@ class GgufFile::Parser {
     std::uint64_t wanted = 0;
     for (Entry& entry : result_.entries_) {
       if (entry.offset % alignment_ != 0)
-        fail(fmt::format("{}: its offset is no multiple of {}", display(entry.name), alignment_));
+        fail(fmt::format("{}: its offset is not a multiple of {}", display(entry.name), alignment_));
       std::uint64_t end = 0;
       if (__builtin_add_overflow(entry.offset, data, &entry.offset) ||
           __builtin_add_overflow(entry.offset, entry.bytes, &end))

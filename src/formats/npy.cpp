@@ -166,7 +166,7 @@ class HeaderParser {
         date ? unit.empty() || (unit.starts_with('[') && unit.ends_with(']') && unit.size() <= 16 &&
                                 unit.find_first_of("()'\"\\{}") == std::string_view::npos)
              : unit.empty();
-    if (!fine) fail("an element type that is not known");
+    if (!fine) fail("an unknown element type");
     return kind == 'U' ? 4 * size : size;
   }
 

@@ -175,7 +175,7 @@ std::shared_ptr<const ByteSource> OnnxModel::external(const Entry& entry, std::u
     if (key == "location") name = value;
     if (key != "offset" && key != "length") continue;
     const auto number = whole_number<std::uint64_t>(value);
-    if (!number) fail(entry, fmt::format("its {} '{}' is no number", key, display(value)));
+    if (!number) fail(entry, fmt::format("its {} '{}' is not a number", key, display(value)));
     (key == "offset" ? offset : length) = *number;
   }
   if (name.empty()) fail(entry, "its elements are in another file, which is not named");
@@ -209,7 +209,7 @@ StoredTensor OnnxModel::tensor(std::size_t index) const {
   const Entry& entry = entries_.at(index);
   const auto* type =
       std::ranges::find_if(kOnnxTypes, [&](const OnnxType& each) { return each.id == entry.type; });
-  if (type == kOnnxTypes.end()) fail(entry, fmt::format("elements of type {} are not read", entry.type));
+  if (type == kOnnxTypes.end()) fail(entry, fmt::format("elements of type {} are not supported", entry.type));
   StoredTensor tensor;
   tensor.dtype = type->dtype;
   tensor.shape = entry.shape;
@@ -226,7 +226,7 @@ StoredTensor OnnxModel::tensor(std::size_t index) const {
     tensor.storage = external(entry, wanted);
     return tensor;
   }
-  if (entry.several) fail(entry, "its elements are not in one piece, which is not read");
+  if (entry.several) fail(entry, "its elements are not in one piece, which is not supported");
   if (entry.field != kRaw && entry.field != type->field) fail(entry, "it has no elements of its type");
   const bool as_they_are = entry.field == kRaw || entry.field == kFloats || entry.field == kDoubles;
   if (!as_they_are) {

@@ -256,7 +256,7 @@ void SafetensorsFile::check_places() {
   std::uint64_t position = 0;
   for (const Entry& entry : entries_) {
     if (entry.begin != position) {
-      fail(fmt::format("refused: {} {} what is before it", display(entry.name),
+      fail(fmt::format("refused: {} {} the data before it", display(entry.name),
                        entry.begin < position ? "overlaps" : "leaves a gap after"));
     }
     position = entry.end;

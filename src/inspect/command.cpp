@@ -44,12 +44,12 @@ class InspectCommand final : public Command {
     options.add("--first=N", options_.first, "How many elements of a tensor to show").in_range(0, 1'000'000);
     gate_
         .declare(options, "files", {"dangerous", "unknown", "never"},
-                 "Exit with 1 if a file names what is dangerous to load, or unknown (or worse); "
+                 "Exit with 1 if a file names something dangerous to load, or unknown (or worse); "
                  "with 2 if it cannot be analyzed to its end")
         .details(
             "The status is also 2 if the effect of a pickle is unknown, so that 0 always means that it names "
             "no such global.\n"
-            "Every member of an archive is looked at by its content, whatever its name, also archives in it. "
+            "Every member of an archive is inspected by its content, whatever its name, also archives in it. "
             "Archives with code (TorchScript, torch.package, torch.export) end with 2.\n"
             "In a folder every file below it is rated, hidden ones too. A file is ok if it was read to its "
             "last "
@@ -58,7 +58,7 @@ class InspectCommand final : public Command {
             "Everything else is unknown, whatever its name, or dangerous if what it names is known to run "
             "something. Each file that is not ok has a line. Packed files, and links that lead out of the "
             "folder "
-            "(but to the blobs of a Hugging Face cache), are not looked at and end with 2.");
+            "(but to the blobs of a Hugging Face cache), are not inspected and end with 2.");
   }
 
   Outcome run(const Context& context) override {

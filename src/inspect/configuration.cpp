@@ -438,7 +438,7 @@ class YamlTokens {
         const auto found = anchors_.find(yaml_text(event.data.alias.anchor));
         if (found != anchors_.end()) return value(found->second);
         if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key)
-          judge_.add("a key of YAML that is no text");
+          judge_.add("a key of YAML that is not text");
         return skip();
       }
       case YAML_SEQUENCE_START_EVENT:
@@ -459,7 +459,7 @@ class YamlTokens {
 
   void open(bool is_map, const yaml_char_t* anchor) {
     if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key)
-      judge_.add("a key of YAML that is no text");
+      judge_.add("a key of YAML that is not text");
     // An alias may put the same texts under another key, with another meaning.
     if (anchor != nullptr && judge_.is_free()) judge_.add("an anchor of YAML below a key of words");
     levels_.push_back({is_map, true});

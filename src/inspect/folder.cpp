@@ -54,7 +54,7 @@ class FolderWalk {
   void enter(const fs::path& folder, const std::string& relative, int depth) {
     struct stat status {};
     if (::stat(folder.c_str(), &status) != 0 || !known_.emplace(status.st_dev, status.st_ino).second) return;
-    if (depth > kMostFolderDepth) return note(relative, "folders are nested too deep");
+    if (depth > kMostFolderDepth) return note(relative, "folders are nested too deeply");
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
       check_interrupt();

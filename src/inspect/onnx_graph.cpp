@@ -134,7 +134,7 @@ class OnnxGraph {
   }
 
   void follow(Message message, std::uint64_t begin, std::uint64_t length, int depth) {
-    if (depth == kMostOnnxDepth) return note("graphs that are nested too deep");
+    if (depth == kMostOnnxDepth) return note("graphs that are nested too deeply");
     MessageFields fields(file_, begin, begin + length, "ONNX model");
     MessageFields::Field field;
     std::string key;

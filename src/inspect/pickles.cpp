@@ -104,7 +104,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
     note_new(scan.globals, scan.initialized);
     if (scan.changes_globals)
       note_content("a class that is changed, and not an object", where, Rating::unknown);
-    if (scan.calls_results) note_content("a call of what another call gives", where, Rating::unknown);
+    if (scan.calls_results) note_content("a call of the result of another call", where, Rating::unknown);
     chain.is_pickle = chain.is_pickle || names_importable(scan) || (i == 0 && scan.failure.empty());
     if (!scan.failure.empty()) {
       hides(scan.failure, scan.end);

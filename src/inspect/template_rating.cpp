@@ -84,7 +84,7 @@ class TemplateJudge {
     int passes = 0;
     do {
       if (++passes > kMostPasses) {
-        note(Rating::unknown, "hands its values on too often");
+        note(Rating::unknown, "passes its values on too often");
         break;
       }
       changed_ = false;
@@ -305,7 +305,7 @@ class TemplateJudge {
     // If a template replaces a member that it calls like a method, the call runs the replacement.
     const auto replaces = [&](std::string_view name) {
       if (called_.contains(name))
-        note(Rating::unknown, "gives the method " + std::string(name.substr(0, 40)) + " another meaning");
+        note(Rating::unknown, "redefines the method " + std::string(name.substr(0, 40)));
     };
     if (node.kind == Kind::keyword) replaces(node.text);
     if (node.kind == Kind::list || node.kind == Kind::assign) {
@@ -314,9 +314,9 @@ class TemplateJudge {
       }
     }
     if (node.kind == Kind::keyword && node.text == "caller")
-      note(Rating::unknown, "hands a function on (caller)");
+      note(Rating::unknown, "passes a function on (caller)");
     if (node.kind == Kind::attribute && is_function(node.children[0]))
-      note(Rating::unknown, "takes a part of a function");
+      note(Rating::unknown, "reads a part of a function");
     if (node.kind == Kind::attribute || node.kind == Kind::keyword) judge_name(node.text);
     if (node.kind == Kind::name && node.text.starts_with("__")) judge_name(node.text);
     if (node.kind == Kind::item) {
@@ -345,7 +345,7 @@ class TemplateJudge {
     const bool method = base.kind == Kind::attribute && has_word(kMethods, base.text);
     const bool object = base.kind == Kind::name && (base.text == "loop" || namespaces_.contains(base.text));
     if (method || object || is_function(node.children[0]) || origin_of(node.children[0]) == Origin::made)
-      note(Rating::unknown, "takes a part of an object by a name that the caller gives");
+      note(Rating::unknown, "reads a part of an object by a name that the caller gives");
   }
 
   void judge_index(Ref ref) {
@@ -355,13 +355,13 @@ class TemplateJudge {
       return judge_name(index.text);
     }
     if (index.kind == Kind::slice) return;
-    if (origin_of(ref) == Origin::made) note(Rating::unknown, "puts the name of an attribute together");
+    if (origin_of(ref) == Origin::made) note(Rating::unknown, "computes the name of an attribute");
   }
 
   void judge_filter(const TemplateNode& node) {
     if (node.kind == Kind::filter && node.text == "attr") {
       for (std::size_t i = 1; i < node.children.size(); ++i) judge_index(node.children[i]);
-      return note(Rating::unknown, "asks for an attribute by a text (attr)");
+      return note(Rating::unknown, "reads an attribute by its name (attr)");
     }
     if (node.kind == Kind::filter && !has_word(kFilters, node.text))
       return note(Rating::unknown, "uses the filter " + node.text.substr(0, 40));
@@ -370,17 +370,17 @@ class TemplateJudge {
       const bool attribute = given.kind == Kind::keyword && given.text == "attribute";
       const bool first =
           i == 1 && given.kind != Kind::keyword && node.kind == Kind::filter && has_word(kNaming, node.text);
-      if (given.kind == Kind::spread) note(Rating::unknown, "hands on arguments that are not told");
+      if (given.kind == Kind::spread) note(Rating::unknown, "passes on unknown arguments");
       // Their further arguments name attributes, too.
       const bool separator = node.text == "join" && i == 1;
       if (!separator && has_word("sum join sort unique max min", node.text) &&
           origin_of(node.children[i]) == Origin::made)
-        note(Rating::unknown, "puts the name of an attribute together");
+        note(Rating::unknown, "computes the name of an attribute");
       if (!attribute && !first) continue;
       const TemplateNode& name = attribute ? at(given.children[0]) : given;
       if (name.kind == Kind::number) continue;
       if (name.kind != Kind::constant || name.strange) {
-        note(Rating::unknown, "puts the name of an attribute together");
+        note(Rating::unknown, "computes the name of an attribute");
         continue;
       }
       for (std::string_view rest = name.text; !rest.empty();) {
@@ -392,7 +392,7 @@ class TemplateJudge {
         note(Rating::unknown, "uses the filter " + name.text.substr(0, 40));
       // map passes its other arguments to a filter.
       if (first && node.text == "map" && has_word(kNaming, name.text))
-        note(Rating::unknown, "asks for attributes by map");
+        note(Rating::unknown, "reads attributes by map");
     }
   }
 
@@ -400,16 +400,16 @@ class TemplateJudge {
     const TemplateNode& callee = at(node.children[0]);
     for (const Ref each : node.children) {
       if (callee.kind == Kind::attribute && at(each).kind == Kind::keyword && at(each).text == "key")
-        return note(Rating::unknown, "hands a function on (key)");
+        return note(Rating::unknown, "passes a function on (key)");
     }
     if (callee.kind == Kind::name && (macros_.contains(callee.text) || has_word(kFunctions, callee.text))) {
-      if (names_.contains(callee.text)) note(Rating::unknown, "gives " + callee.text + " another meaning");
+      if (names_.contains(callee.text)) note(Rating::unknown, "redefines " + callee.text);
       return;
     }
     if (callee.kind == Kind::attribute && has_word(kMethods, callee.text)) return;
     const bool named = callee.kind == Kind::name || callee.kind == Kind::attribute;
     note(Rating::unknown,
-         named ? "calls " + callee.text.substr(0, 40) + "()" : "calls what it puts together");
+         named ? "calls " + callee.text.substr(0, 40) + "()" : "calls a function that it computes");
   }
 
   const TemplateTree& tree_;

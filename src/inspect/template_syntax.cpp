@@ -34,7 +34,7 @@ class Parser {
  private:
   struct Deeper {
     explicit Deeper(int& depth) : depth_(depth) {
-      if (++depth_ > kMostTemplateDepth) throw StrangeTemplate("a template that is nested too deep");
+      if (++depth_ > kMostTemplateDepth) throw StrangeTemplate("a template that is nested too deeply");
     }
     ~Deeper() { --depth_; }
     Deeper(const Deeper&) = delete;

@@ -189,7 +189,7 @@ class Renderer {
                                         human_count(folder.unknown), human_count(folder.dangerous));
     const std::string unfinished =
         folder.unfinished == 0 ? ""
-                               : fmt::format("; {} not looked at to the end", human_count(folder.unfinished));
+                               : fmt::format("; {} not inspected to the end", human_count(folder.unfinished));
     const Color color = folder.dangerous > 0 ? Color::red : Color::none;
     line("files", paint(sum + unfinished, color, color_));
     std::vector<std::vector<std::string>> rows;

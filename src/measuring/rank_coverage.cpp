@@ -233,10 +233,10 @@ class RankCoverage {
       const bool enclosed = begin > 0 && end < side.apis.size() && compared[begin - 1] && compared[end];
       for (std::size_t api = begin; api < end; ++api) {
         if (!enclosed) {
-          reasons[api] = "one side alone has it, and not between calls that were compared";
+          reasons[api] = "only one side has it, and not between calls that were compared";
         } else if (construct != nullptr &&
                    is_in_unknown_module(side.apis[api], side, *construct, known_modules)) {
-          reasons[api] = "one side alone has its module";
+          reasons[api] = "only one side has its module";
         }
       }
     };
@@ -244,7 +244,7 @@ class RankCoverage {
       if (!compared[api] && !has(side.apis[api], {Fate::missed})) continue;
       end_at(api);
       if (!puts_out_compared(side, fates, side.apis[api]))
-        reasons[api] = "one side alone has it, and no output of its call was compared";
+        reasons[api] = "only one side has it, and no output of its call was compared";
       begin = api + 1;
     }
     end_at(side.apis.size());
@@ -254,7 +254,7 @@ class RankCoverage {
       std::string_view reason = reasons[item.api];
       // An input shows in the outputs of its call, an output nowhere else.
       if (reason.empty() && compared[item.api] && item.state != dump::State::input)
-        reason = "one side alone has it in a call that both have";
+        reason = "only one side has it, in a call that both have";
       if (reason.empty()) {
         ++out_.explained;
       } else {

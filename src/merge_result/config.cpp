@@ -20,8 +20,7 @@ using NodeKind = YamlDocument::Kind;
 /// Reads names and drops repeated ones.
 std::vector<std::string> names_of(const YamlDocument& document, const YamlDocument::Node& node,
                                   const std::string& key) {
-  const std::string wrong =
-      "The config format of '" + key + "' is incorrect, please check: a list of names is needed";
+  const std::string wrong = "'" + key + "' must be a list of names";
   if (node.kind != NodeKind::list) document.fail(node, wrong);
   std::vector<std::string> names;
   std::unordered_set<std::string_view> known;  // texts of the document
@@ -38,8 +37,7 @@ std::vector<std::string> names_of(const YamlDocument& document, const YamlDocume
 
 Config parse_config(std::string_view text, const std::string& file) {
   const YamlDocument document(text, file, {});
-  if (document.empty() || document.root().is_null())
-    throw FormatError(display(file), "config.yaml is empty, please check.");
+  if (document.empty() || document.root().is_null()) throw FormatError(display(file), "the file is empty");
   const YamlDocument::Node& root = document.root();
   if (root.kind != NodeKind::map) document.fail(root, "'api' and 'compare_index' are needed as keys");
   Config config;
@@ -49,7 +47,7 @@ Config parse_config(std::string_view text, const std::string& file) {
     const YamlDocument::Node& value = document.child(root, i + 1);
     if (key.kind != NodeKind::scalar) document.fail(key, "a key must be a name");
     if (std::find(seen.begin(), seen.end(), key.text) != seen.end())
-      document.fail(key, "'" + display(key.text) + "' is there twice");
+      document.fail(key, "'" + display(key.text) + "' appears twice");
     seen.push_back(key.text);
     if (key.text == "api") {
       if (!value.is_null()) config.apis = names_of(document, value, "api");
@@ -60,8 +58,7 @@ Config parse_config(std::string_view text, const std::string& file) {
     }
     if (seen.size() > 2) break;
   }
-  if (config.apis.empty())
-    throw FormatError(display(file), "The APIs required to merge data were not found.");
+  if (config.apis.empty()) throw FormatError(display(file), "'api' names no operation");
   return config;
 }
 

@@ -93,9 +93,7 @@ Inputs find_inputs(const std::string& folder) {
   }
   if (inputs.ranks.size() < 2) {
     std::string message =
-        display(folder) +
-        ": Number of compare result is no more than 1, no need to merge (compare_result_rankN_TIME.csv or "
-        ".xlsx of at least two ranks are needed)";
+        display(folder) + ": fewer than two ranks have a result (compare_result_rankN_TIME.csv or .xlsx)";
     // A comparison of whole dumps has a folder for each step.
     const std::string below =
         folder_below(folder, [](const std::string& file) { return parse_name(file).has_value(); });

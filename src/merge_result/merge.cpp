@@ -47,21 +47,21 @@ Merged::Merged(std::vector<RankValues> ranks, MergeReport& report) {
     // The first rank that can be merged defines the indices.
     if (rank.left_out.empty() && ranks_.empty()) report.indices = rank.indices;
     if (rank.left_out.empty() && rank.indices != report.indices)
-      rank.left_out = "it has other indices than the other ranks";
+      rank.left_out = "its indices differ from those of the other ranks";
     report.any_unreadable = report.any_unreadable || rank.unreadable;
     if (!rank.left_out.empty()) {
       report.warnings.push_back(label + " is left out: " + rank.left_out);
       continue;
     }
     for (const std::string& api : rank.not_found)
-      report.warnings.push_back(display(api) + " not found in " + label + " compare result.");
+      report.warnings.push_back(label + " has no row of " + display(api));
     report.ranks.push_back(rank.rank);
     ranks_.push_back(std::move(rank));
   }
   if (ranks_.empty()) {
     std::string reasons;
     for (const std::string& warning : report.warnings) reasons += "; " + warning;
-    throw FormatError("Nothing to merge" + reasons);
+    throw FormatError("nothing to merge" + reasons);
   }
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   for (const RankValues& rank : ranks_) {

@@ -196,8 +196,8 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
       rules.push_back(std::move(rule));
     } else {
       log_warning(
-          fmt::format("{}: line {}: The user-defined mapping table is incorrect, make sure that the number "
-                      "of parameters is equal; the rule for {} is left out",
+          fmt::format("{}: line {}: the rule for {} is left out: one of its ms_ lists and the pt_ list for "
+                      "it differ in length",
                       display(file.name()), node.line + 1, Reader::shown(rule.target)));
     }
   };

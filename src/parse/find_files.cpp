@@ -123,9 +123,7 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
   struct stat status {};
   const bool exists = !path.empty() && ::stat(path.c_str(), &status) == 0;
   if (!exists || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
-    throw IoError(fmt::format(
-        "The path '{}' does not exist or is not a valid file or directory. Please check the path.",
-        display(path)));
+    throw IoError(display(path), exists ? "neither a file nor a folder" : "No such file or directory");
   }
   if (S_ISREG(status.st_mode)) {
     const fs::path file(path);
@@ -143,10 +141,7 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
     const std::vector<std::string> folders =
         recursive ? std::vector<std::string>() : list_folder(path, ignored).folders;
     if (folders.empty() && found.skipped.empty()) {
-      throw IoError(
-          fmt::format("The directory '{}' is empty or cannot be accessed. Please check the directory path "
-                      "and permissions.",
-                      display(path)));
+      throw IoError(display(path), "this folder is empty, or cannot be read");
     }
     std::string message = display(path) + ": this folder has no tensor files";
     const std::string below =

@@ -87,7 +87,7 @@ class Shell {
     const auto command =
         std::ranges::find_if(commands, [&](const ShellCommand& known) { return known.name == words[0]; });
     if (command == commands.end()) {
-      fail("Command invalid, Only support command start with cad/vc/dc/pk/cn/pt: " + display(words[0]));
+      fail("unknown command '" + display(words[0]) + "': 'help' lists the commands");
       return {};
     }
     return run_command(*command, Words(words.begin() + 1, words.end()));

@@ -59,7 +59,7 @@ void CsvRows::fail(const char* reason) const {
 }
 
 void CsvRows::add(std::string& field, int byte) {
-  if (byte == 0) fail("a NUL byte: this is no csv file");
+  if (byte == 0) fail("a NUL byte: this is not a csv file");
   if (++row_bytes_ > kMaxRowBytes) fail("a row longer than 1 MiB");
   field.push_back(static_cast<char>(byte));
 }
@@ -96,7 +96,7 @@ void CsvRows::read_quoted(std::string& field) {
     }
   }
   const int after = peek();
-  if (after != kEnd && after != ',' && after != '\n' && after != '\r') fail("text behind a closing quote");
+  if (after != kEnd && after != ',' && after != '\n' && after != '\r') fail("text after a closing quote");
 }
 
 void CsvRows::read_row(std::vector<std::string>& fields) {

@@ -116,7 +116,7 @@ class SheetHandler final : public XmlHandler {
       column_ = cells_.size();
       if (const std::string_view place = attributes.get("r"); !place.empty()) column_ = column_of(place);
       if (column_ < cells_.size())
-        throw BrokenPart("the cells of row " + std::to_string(rows_) + " are in disorder");
+        throw BrokenPart("the cells of row " + std::to_string(rows_) + " are out of order");
       if (column_ >= kMostColumns) throw BrokenPart("more columns than a sheet has");
       type_ = attributes.get("t");
       begin_ = text_.size();
@@ -159,7 +159,7 @@ class SheetHandler final : public XmlHandler {
       column = column * 26 + static_cast<std::size_t>(c - 'A') + 1;
       if (column > kMostColumns) break;
     }
-    if (column == 0) throw BrokenPart("'" + display(place.substr(0, 40)) + "' is no cell");
+    if (column == 0) throw BrokenPart("'" + display(place.substr(0, 40)) + "' is not a cell");
     return column - 1;
   }
 
@@ -184,7 +184,7 @@ class SheetHandler final : public XmlHandler {
     } else if (number) {
       const auto value = parse_number(text);
       if (!value || !std::isfinite(*value))
-        throw BrokenPart("'" + display(text.substr(0, 40)) + "' is no number");
+        throw BrokenPart("'" + display(text.substr(0, 40)) + "' is not a number");
       cell = {Cell::Kind::number, *value, 0, 0, false};
     } else {
       if (text.find("_x") != std::string_view::npos) {
@@ -198,7 +198,7 @@ class SheetHandler final : public XmlHandler {
 
   static std::uint64_t whole(std::string_view text) {
     const auto number = whole_number<std::uint64_t>(text);
-    if (!number) throw BrokenPart("'" + display(text.substr(0, 40)) + "' is no number of a text");
+    if (!number) throw BrokenPart("'" + display(text.substr(0, 40)) + "' is not the number of a text");
     return *number;
   }
 
@@ -249,7 +249,7 @@ class Workbook {
     for (const auto& [name, relation] : workbook.sheets) {
       const auto target = workbook.targets.find(relation);
       if (target == workbook.targets.end())
-        fail("xl/workbook.xml", "the sheet '" + display(name) + "' is nowhere");
+        fail("xl/workbook.xml", "the sheet '" + display(name) + "' has no part in the file");
       begin(name);
       SheetHandler sheet(shared, visit, limits_);
       read_part(path_of(target->second), sheet);
@@ -264,7 +264,7 @@ class Workbook {
 
   void read_part(const std::string& path, XmlHandler& handler) const {
     const archive::ZipEntry* entry = zip_.find(path);
-    if (entry == nullptr) fail(path, "missing: this is no workbook");
+    if (entry == nullptr) fail(path, "missing: this is not a workbook");
     try {
       read_xml(zip_, *entry, name_, handler);
     } catch (const BrokenPart& error) {

@@ -15,7 +15,7 @@ std::string_view in_source(std::string_view path) {
 }  // namespace
 
 InternalError::InternalError(const std::string& invariant, const char* file, int line)
-    : std::logic_error("internal error, please report: " + std::string(in_source(file)) + ":" +
-                       std::to_string(line) + ": this does not hold: " + invariant) {}
+    : std::logic_error("internal error, please report it: " + std::string(in_source(file)) + ":" +
+                       std::to_string(line) + ": an invariant does not hold: " + invariant) {}
 
 }  // namespace msprobe

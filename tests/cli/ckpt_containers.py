@@ -132,7 +132,7 @@ def rows_of_queries_and_keys_are_put_back(msprobe, scratch):
         tensor_files.save_safetensors(scratch / "b.safetensors", rotary_llama(scratch / "a.gguf", 4, 2, packed))
         result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors", "--fail-on", "different")
         harness.check_equal(f"{packed}: {result.stderr}", (result.returncode, len(rows)), (0, 3))
-        harness.check("rows of 3 tensors of queries and keys are put back from pairs into halves of heads" in result.stderr, result.stderr)
+        harness.check("rows of 3 query and key tensors are reordered from interleaved pairs to halves of heads" in result.stderr, result.stderr)
 
 
 def the_wrong_number_of_heads_is_named(msprobe, scratch):
@@ -156,7 +156,7 @@ def what_a_search_for_scales_leaves_is_close(msprobe, scratch):
     result, rows = compare(msprobe, scratch, "dead.gguf", "small.safetensors", "--fail-on", "different")
     harness.check_equal(f"dead: {result.stderr}", (rows["w"]["Status"], result.returncode), ("different", 1))
     for name, packed, status, text in (
-        ("right", q4_0(values), "close", "as a search for scales leaves them"),
+        ("right", q4_0(values), "close", "as a quantizer that searches for scales leaves them"),
         ("changed", q4_0(changed), "different", "at [5, 9]"),
         ("coarse", q4_0(values, lambda scale: 0.8 * scale), "different", "the furthest"),
         ("other", q4_0(elements(64 * 64, 6)), "different", ""),
@@ -165,7 +165,7 @@ def what_a_search_for_scales_leaves_is_close(msprobe, scratch):
         result, rows = compare(msprobe, scratch, f"{name}.gguf", "b.safetensors", "--fail-on", "different")
         harness.check_equal(f"{name}: {result.stderr}", (rows["w"]["Status"], result.returncode), (status, int(status != "close")))
         harness.check(text in rows["w"]["Note"], f"{name}: {rows['w']['Note']}")
-        harness.check(("1 close, as a search for scales leaves them" in result.stderr) == (name == "right"), result.stderr)
+        harness.check(("1 close, as a quantizer that searches for scales leaves them" in result.stderr) == (name == "right"), result.stderr)
 
 
 def one_changed_element_is_named_at_its_place(msprobe, scratch):
@@ -202,8 +202,8 @@ def a_type_without_a_reader_ends_only_its_tensor(msprobe, scratch):
     result, rows = compare(msprobe, scratch, "a.gguf", "b.safetensors")
     harness.check_equal("status", result.returncode, 2)
     harness.check_equal("c", rows["c"]["Status"], "equal")
-    harness.check("a: type IQ2_XXS is not read" in rows["a"]["Note"], rows["a"]["Note"])
-    harness.check("b: type 99 of ggml is not known" in rows["b"]["Note"], rows["b"]["Note"])
+    harness.check("a: type IQ2_XXS is not supported" in rows["a"]["Note"], rows["a"]["Note"])
+    harness.check("b: type 99 of ggml is unknown" in rows["b"]["Note"], rows["b"]["Note"])
 
 
 def broken_files_end_with_one_line(msprobe, scratch):
@@ -215,12 +215,12 @@ def broken_files_end_with_one_line(msprobe, scratch):
         "cut": (good[:-50], "the download is not complete"),
         "cut_header": (good[:300], "its header is longer than the file"),
         "big_endian": (b"GGUF" + struct.pack(">IQQ", 3, 0, 0) + bytes(32), "a big-endian machine"),
-        "version": (b"GGUF" + struct.pack("<IQQ", 1, 0, 0) + bytes(32), "GGUF version 1 is not read"),
+        "version": (b"GGUF" + struct.pack("<IQQ", 1, 0, 0) + bytes(32), "GGUF version 1 is not supported"),
         "count": (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0) + bytes(99), "more tensors or metadata are announced"),
         "name": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1 << 40) + bytes(99), "refused: a name of"),
         "elements": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQQIQ", 2, 1 << 62, 1 << 62, 0, 0) + bytes(99), "more elements than memory can hold"),
-        "offset": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQIQ", 1, 8, 0, 7) + bytes(99), "its offset is no multiple of 32"),
-        "blocks": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQIQ", 1, 33, Q8_0, 0) + bytes(99), "no whole blocks of Q8_0"),
+        "offset": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQIQ", 1, 8, 0, 7) + bytes(99), "its offset is not a multiple of 32"),
+        "blocks": (b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + one + struct.pack("<IQIQ", 1, 33, Q8_0, 0) + bytes(99), "not whole blocks of Q8_0"),
         "lists": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + one + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 30, "lists of lists"),
         "alignment": (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + entry(b"general.alignment", 3) + bytes(99), "an alignment of 3 bytes"),
     }  # fmt: skip
@@ -324,13 +324,13 @@ def onnx_elements_out_of_reach_are_refused(msprobe, scratch):
         "short": (initializer("short", 1, (2,), external("short.data")), "truncated: short.data has 7 bytes"),
         "far": (initializer("far", 1, (2,), external("short.data", offset=(1 << 64) - 1)), "truncated: short.data"),
         "length": (initializer("length", 1, (2,), external("short.data", length=4)), "4 bytes for elements that need 8"),
-        "offset": (initializer("offset", 1, (2,), external("short.data", offset="x")), "its offset 'x' is no number"),
+        "offset": (initializer("offset", 1, (2,), external("short.data", offset="x")), "its offset 'x' is not a number"),
         "huge": (initializer("huge", 1, (1 << 40, 1 << 40), field(9, raw)), "a shape larger than memory can hold"),
         "negative": (initializer("negative", 1, (-1,), field(9, raw)), "a shape larger than memory can hold"),
         "bytes": (initializer("bytes", 1, (3,), field(9, raw)), "8 bytes for elements that need 12"),
         "many": (initializer("many", 7, (1 << 40,), field(7, b"1")), "1099511627776 elements in a list of 1 bytes"),
         "more": (initializer("more", 7, (1,), field(7, b"11")), "more elements than its shape has"),
-        "four": (initializer("four", 22, (2,), field(9, b"1")), "elements of type 22 are not read"),
+        "four": (initializer("four", 22, (2,), field(9, b"1")), "elements of type 22 are not supported"),
         "nothing": (initializer("nothing", 1, (2,)), "it has no elements of its type"),
     }
     onnx(scratch / "model/model.onnx", initializer("good", 1, (2,), field(9, raw)), *(one for one, _ in refused.values()))
@@ -407,7 +407,7 @@ def broken_flax_files_end_with_one_line(msprobe, scratch):
     cases = {
         "cut": (good + good[:-3].replace(b"\xde\x00\x01", b"", 1), "bytes follow its end"),
         "second": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + b"\xc9\xff\xff\xff\xff\x01", "longer than the rest of the file"),
-        "no_name": (b"\xde\x00\x02" + good[3:] + b"\x05\x05", "a name that is no text"),
+        "no_name": (b"\xde\x00\x02" + good[3:] + b"\x05\x05", "a name that is not text"),
         "deep": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + deep, "nested too deeply"),
         "array": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + b"\xc7\x01\x01\x93", "truncated"),
         "pieces": (b"\xde\x00\x02" + good[3:] + packed_text(b"v") + packed_map({**flag, "chunks": packed_map({"1": deep})}), "out of order"),
@@ -455,18 +455,18 @@ def what_is_not_read_says_what_helps(msprobe, scratch):
         (scratch / path).parent.mkdir(parents=True, exist_ok=True)
         (scratch / path).write_bytes(b"{}")
     for path, text in (
-        ("model.h5", "an HDF5 file (Keras), which is not read: save its weights as safetensors or npz"),
-        ("model.keras", "a Keras file, whose weights (HDF5) are not read"),
-        ("model.pt2", "an exported program, which is not read: torch.save(torch.export.load(FILE).state_dict, ...) gives its weights"),
-        ("script.pt", "a TorchScript archive, which is not read: torch.save(torch.jit.load(FILE).state_dict(), ...) gives its weights"),
-        ("packed.zip", "a zip archive of files (folder/model.safetensors), which is not read: unpack it first"),
+        ("model.h5", "an HDF5 file (Keras), which msprobe does not read: save its weights as safetensors or npz"),
+        ("model.keras", "a Keras file, whose weights (HDF5) msprobe does not read"),
+        ("model.pt2", "an exported program, which msprobe does not read: torch.save(torch.export.load(FILE).state_dict, ...) gives its weights"),
+        ("script.pt", "a TorchScript archive, which msprobe does not read: torch.save(torch.jit.load(FILE).state_dict(), ...) gives its weights"),
+        ("packed.zip", "a zip archive of files (folder/model.safetensors), which msprobe does not read: unpack it first"),
         ("part.safetensors", f"truncated: {len(whole) - 100} of {len(whole)} bytes: it was not downloaded or written to the end"),
         ("head.safetensors", "a safetensors file, truncated within its header"),
         ("shards", ""),
-        ("orbax", "an Orbax checkpoint, which is not read"),
-        ("ocdbt", "an Orbax checkpoint, which is not read"),
-        ("saved", "a SavedModel of TensorFlow, which is not read"),
-        ("tf", "a TensorFlow checkpoint, which is not read"),
+        ("orbax", "an Orbax checkpoint, which msprobe does not read"),
+        ("ocdbt", "an Orbax checkpoint, which msprobe does not read"),
+        ("saved", "a SavedModel of TensorFlow, which msprobe does not read"),
+        ("tf", "a TensorFlow checkpoint, which msprobe does not read"),
         ("local", "a download that was not finished (local/.cache/huggingface/download/x.incomplete)"),
         ("hub/models--a--b", "a download that was not finished (hub/models--a--b/blobs/2.incomplete)"),
         ("hub/models--a--b/snapshots/1", "a download that was not finished ("),

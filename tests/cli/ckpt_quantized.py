@@ -370,7 +370,7 @@ def a_zero_point_that_is_off_by_one(msprobe, scratch):
     save(scratch / "original", {"up_proj.weight": weight})
     save(scratch / "packed", {f"up_proj.{part}": value for part, value in second_gptq(weight).items()})
     result, _ = gated(msprobe, scratch, "original", "packed")
-    text = "up_proj.weight: the second is 1 step of the format lower throughout, as of another zero point"
+    text = "up_proj.weight: the second is 1 step of the format lower throughout, as with another zero point"
     harness.check_equal(result.stderr, how_they_differ(result), [text])
 
 
@@ -490,7 +490,7 @@ def why_a_weight_is_not_dequantized(msprobe, scratch):
     save(scratch / "original", {"w.weight": weight})
     cases = {
         "no scales": (without(float8_rows(weight), "weight_scale"), None, "w.weight (its scales are missing)"),
-        "other blocks": (float8_blocks(weight), turned, "w.weight (of the shape [64, 256], which w.weight_scale_inv"),
+        "other blocks": (float8_blocks(weight), turned, "w.weight (its shape [64, 256] and the shape"),
         "no zero points": (without(packed_int4_with_zeros(weight), "weight_zero_point"), asymmetric,
                            "w.weight_packed (w.weight_zero_point is missing)"),
         "no scales of words": (without(gptq(weight), "scales"), None, "w.qweight (w.scales is missing)"),

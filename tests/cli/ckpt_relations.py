@@ -110,7 +110,7 @@ def mistakes():
                            ["input_layernorm.weight " + every + ": shifted by -1", "model.norm.weight: shifted by -1"]),
         "rows_scaled": (in_layers("mlp.up_proj", lambda w: w * rows), [f"mlp.up_proj.weight {every}: each row scaled by its own factor"]),
         "columns_scaled": (in_layers("mlp.up_proj", lambda w: w * columns), [f"mlp.up_proj.weight {every}: each column scaled by its own factor"]),
-        "adapter": (in_layers("self_attn.q_proj", lambda w: w + delta), [f"self_attn.q_proj.weight {every}: the difference has rank 8, as of a merged adapter"]),
+        "adapter": (in_layers("self_attn.q_proj", lambda w: w + delta), [f"self_attn.q_proj.weight {every}: the difference has rank 8, as with a merged adapter"]),
         "zeros": (of(up_proj, torch.zeros_like), [f"{up_proj}: the second is 0 throughout"]),
         "nan": (of(up_proj, lambda w: w * float("nan")), [f"{up_proj}: the second is NaN throughout"]),
         "regrouped": (in_layers("self_attn.q_proj", lambda w: w.view(2, 4, HEAD, HIDDEN).transpose(0, 1).reshape(HIDDEN, HIDDEN)),

@@ -404,7 +404,7 @@ def check_hostile(msprobe, case, scratch):
         "quote": (header + b'"abc', "a quote is not closed"),
         "wide": (header + b"," * 40 + b"\r\n", "line 2: more fields than the header has columns"),
         "long": (header + b"a" * 2_000_000 + b"\r\n", "a row longer than 1 MiB"),
-        "twice": (header.replace(b"Shape", b"Message"), "column 'Message' is there twice"),
+        "twice": (header.replace(b"Shape", b"Message"), "column 'Message' appears twice"),
         "zip": (b"PK\3\4" + bytes(100), "a NUL byte"),
     }
     for name, (data, complaint) in cases.items():

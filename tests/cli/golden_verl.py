@@ -49,7 +49,7 @@ def check_verl_compare(msprobe, golden, scratch):
     ])
     result = verl(msprobe, scratch, "-vc", str(folder / "npu.log"), str(folder / "bench_custom.yaml"))
     harness.check_equal("exit status", result.returncode, 2)
-    harness.check("require two log files" in result.stderr, result.stderr)
+    harness.check("needs two logs" in result.stderr, result.stderr)
 
 
 def check_verl_verify(msprobe, golden, scratch):

@@ -137,7 +137,7 @@ def folders_that_are_too_deep(msprobe, scratch, places):
         places.write(scratch / str(depth) / "/".join(["d"] * depth), {"m.pkl": places.PICKLES["protocol_2"]})
         result = inspect(msprobe, scratch, "dangerous", str(depth))
         harness.check_equal(f"{depth}: {result.stdout}{result.stderr}", result.returncode, status)
-    harness.check("folders are nested too deep" in result.stderr, result.stderr)
+    harness.check("folders are nested too deeply" in result.stderr, result.stderr)
 
 
 def a_snapshot_is_rated_through_its_links(msprobe, scratch, places):

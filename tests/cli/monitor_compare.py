@@ -291,7 +291,7 @@ def make_tests(msprobe):
         result = run(msprobe, ["monitor", "compare", "one", "two"], scratch)
         check_equal("exit status", result.returncode, 2)
         check_equal("stderr", result.stderr, "msprobe: error: one and two have no series in common: none of 2 cells was compared: "
-                    "one run alone has them, first w, grad_reduced\n")
+                    "only one run has them, first w, grad_reduced\n")
 
     def wrappers_do_not_matter(scratch):
         write_series(scratch / "one", [1.0, 2.0], names=("fc.weight",))

@@ -247,7 +247,7 @@ def make_tests(msprobe, data):
             terminal.wait_for("[Max: 8]")
             terminal.wait_for_prompt()
             terminal.type("what\n")
-            terminal.wait_for("Command invalid")
+            terminal.wait_for("unknown command")
             terminal.wait_for_prompt()
             terminal.type("\x04")
             harness.check_equal("exit status", terminal.status(), 0)

@@ -94,7 +94,7 @@ def neither(msprobe, case):
         result, rows = against(msprobe, scratch, good, good, fail_on="warning")
         harness.check_equal("exit status", result.returncode, 0)
         harness.check_equal("wrong", {row[2] for row in rows.values()}, {"neither", "not judged"})
-        harness.check("follow from their inputs in A and B alike" in result.stderr, result.stderr)
+        harness.check("follow from their inputs in both A and B" in result.stderr, result.stderr)
         # What nobody judged is no pass.
         harness.check_equal("not judged", {row[3] for row in rows.values() if row[2] == "not judged"}, {"skip"})
         harness.check_equal("gate", against(msprobe, scratch, good, good, fail_on="skip")[0].returncode, 1)

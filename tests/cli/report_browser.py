@@ -126,7 +126,7 @@ def make_tests(msprobe, samples, generator, diagnosis):
         rules = browser.run("return document.getElementById('origins').textContent")
         check(rules.endswith("By the rules: 4 errors and 0 warnings in 154 rows on 2 ranks, and 56 left out."), rules)
         notes = browser.run("return document.getElementById('notes').textContent")
-        check("56 left out, behind the first certain evidence" in notes, notes)
+        check("56 left out, after the first certain evidence" in notes, notes)
         chips = browser.run("return document.getElementById('verdict-chips').textContent")
         check("warning 56" in chips, chips)
 

@@ -99,8 +99,8 @@ class Check(Case):
         seeds = iter([1, 2])
         found = check(lambda: train("tile", seed=next(seeds)), lambda: train("right"), steps=1)
         self.assertFalse(found)
-        self.assertTrue([note for note in found.notes if note.startswith("train_a does not repeat itself")], repr(found))
-        self.assertIn("does not repeat itself", repr(found))
+        self.assertTrue([note for note in found.notes if note.startswith("train_a is not deterministic")], repr(found))
+        self.assertIn("is not deterministic", repr(found))
 
     def test_memory_that_is_only_written_to(self):
         """What it holds from before is another each time; that is no matter of the training."""

@@ -80,7 +80,7 @@ class FullDisk(Case):
         line = self.result()
         self.assertEqual({name: count for name, count in self.on_disk().items() if count},
                          {"step0": 11, "step1": 11, "step3": 11})
-        self.check_result(line, "33 entries", "3 steps", "step2 could not be begun")
+        self.check_result(line, "33 entries", "3 steps", "step2 could not be started")
 
     def test_full_while_a_step_is_recorded(self):
         debugger = self.open("L1")
@@ -144,7 +144,7 @@ class FullDisk(Case):
         written = {name: count for name, count in self.on_disk().items() if count}
         self.assertEqual(list(written), ["step0", "step1", "step7"])
         self.check_result(line, "%d entries" % sum(written.values()), "3 steps", "entries and 2 files were lost",
-                          "step3, step4, step5 and 1 more could not be begun")
+                          "step3, step4, step5 and 1 more could not be started")
 
     def test_begun_at_the_second_try(self):
         debugger = self.open("L1")
@@ -154,7 +154,7 @@ class FullDisk(Case):
         self.step(debugger)
         line = self.result()
         self.assertEqual(self.on_disk(), {"step0": 11})
-        self.assertNotIn("could not be begun", line)
+        self.assertNotIn("could not be started", line)
 
     def test_saved_values_alone(self):
         debugger = self.open("debug")
@@ -199,7 +199,7 @@ class FullDisk(Case):
         with full_disk():
             self.step(debugger, rank_id=3)
             debugger.step()
-        self.check_result(self.result(), "11 entries", "1 step", "step1 could not be begun")
+        self.check_result(self.result(), "11 entries", "1 step", "step1 could not be started")
 
     def test_gradients(self):
         debugger = self.open("L1", "grad_probe", {"grad_level": "L1"})

@@ -155,7 +155,7 @@ class Lists(Case):
 
     def test_rows_that_are_wrong_are_refused_with_their_line(self):
         path = os.path.join(self.folder, "rows.yaml")
-        for text, reason in (("a: {kind: norm}\na: {kind: norm}\n", "rows.yaml:2: a: stands twice"),
+        for text, reason in (("a: {kind: norm}\na: {kind: norm}\n", "rows.yaml:2: a: appears twice"),
                              ("\na: {}\n", "rows.yaml:2: a: } where a word should be"),
                              ("a: {risk: core}\n", "needs a kind"), ("a: {kind: norm, size: 3}\n", "unknown key size"),
                              ("a: {kind: norm, risk: high}\n", "risk must be core or low"),

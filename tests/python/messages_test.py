@@ -95,7 +95,7 @@ class Messages(Case):
                     debugger.step()
             PrecisionDebugger.close()
 
-        line = "warning: start() came again without step(): what follows is of step 0, too; call step() where a step ends"
+        line = "warning: start() was called again without step(): the calls that follow belong to step 0, too; call step() where a step ends"
         self.assertEqual([told for told in self.told_by(lambda: train(False)) if "start()" in told], [line])
         self.assertEqual([told for told in self.told_by(lambda: train(True)) if "start()" in told], [])
 
@@ -123,7 +123,7 @@ class Messages(Case):
     def test_nothing_was_recorded(self):
         for config, steps, text in (({}, 0, "start() was not called"),
                                     ({"level": "debug"}, 2, "save() was not called (level debug records only what it saves)"),
-                                    ({"step": [7]}, 3, 'step 7 never came: the last one was 2: name earlier ones in "step"')):
+                                    ({"step": [7]}, 3, 'step 7 did not occur: the last one was 2: name earlier ones in "step"')):
             self.assertEqual(self.lines(config, steps), ["nothing was recorded: " + text])
             self.assertEqual(self.places, [])
 
@@ -145,7 +145,7 @@ class Messages(Case):
             "warning: recording fails: " + reason, "nothing was recorded: " + reason])
 
     def test_ranks_that_match_nothing(self):
-        unknown = ("rank [0] is asked for, but the rank of this process is unknown: pass it to start(rank_id=...) "
+        unknown = ("rank [0] is requested, but the rank of this process is unknown: pass it to start(rank_id=...) "
                    "or initialise the communication")
         self.assertEqual(self.lines({"rank": [0]}), ["warning: " + unknown, "nothing was recorded: " + unknown])
         self.check_result(self.lines({"rank": [0]}, start={"rank_id": 0})[0], "recorded 4 entries of 2 steps to dump")
@@ -158,9 +158,9 @@ class Messages(Case):
             lines = self.lines({"rank": [2]}, start={"rank_id": 0})
         finally:
             PrecisionDebugger._count_processes = counting
-        self.assertEqual(lines, ["warning: rank [2] is asked for, but there are 2 processes: nothing is recorded",
+        self.assertEqual(lines, ["warning: rank [2] is requested, but there are 2 processes: nothing is recorded",
                                  "nothing was recorded: rank 0 is not one of those requested",
-                                 'warning: rank 2 is asked for, but there are 2 processes: name 0 to 1 in "rank"'])
+                                 'warning: rank 2 is requested, but there are 2 processes: name 0 to 1 in "rank"'])
 
     def test_keys_without_effect(self):
         lines = self.lines({"levl": "L0", "tensor": {"file_format": "npy"},
@@ -201,31 +201,31 @@ class Messages(Case):
         backward = {"statistics": {"data_mode": ["backward"]}}
         scope = {"scope": ["Torch.relu.0.forward", "Torch.relu.9.forward"]}
         for config, start, line in (
-                ({"step": [0, 7, "9-20"]}, {}, "steps 7, 9, 10 and 10 more never came: the last one was 1: name earlier ones "
+                ({"step": [0, 7, "9-20"]}, {}, "steps 7, 9, 10 and 10 more did not occur: the last one was 1: name earlier ones "
                  'in "step"'),
                 ({"statistics": {"list": ["relu", "lienar"]}}, {},
-                 'list: nothing was called "lienar"; there were "Tensor.__add__.0.forward", "Torch.relu.0.forward"'),
-                ({"statistics": {"list": ["rleu"]}}, {}, "0 entries: nothing has a name that list asks for"),
+                 'list: no call has the name "lienar"; there were "Tensor.__add__.0.forward", "Torch.relu.0.forward"'),
+                ({"statistics": {"list": ["rleu"]}}, {}, "0 entries: no call has a name that list selects"),
                 ({"statistics": {"tensor_list": ["relu.1"]}}, {},
-                 'tensor_list: nothing was called "relu.1": did you mean "relu"?'),
+                 'tensor_list: no call has the name "relu.1": did you mean "relu"?'),
                 ({"statistics": scope}, {},
-                 'scope: nothing was called "Torch.relu.9.forward": did you mean "Torch.relu.0.forward"?'),
+                 'scope: no call has the name "Torch.relu.9.forward": did you mean "Torch.relu.0.forward"?'),
                 ({"level": "L0"}, model, "0 entries: no module of the model was called between start() and stop(): "
                  "give start() the model that is called, or record operations (level L1 or mix)"),
-                (backward, {}, "0 entries: data_mode asks for backwards, but none ran before step()")):
+                (backward, {}, "0 entries: data_mode selects backwards only, but none ran before step()")):
             lines = self.lines(config, start=start)
             self.assertEqual(lines[-1], "warning: " + line, config)
         lines = self.lines({"statistics": {"list": ["rleu"]}})
-        self.assertEqual(lines[-2], 'warning: list: nothing was called "rleu": did you mean "relu"?')
+        self.assertEqual(lines[-2], 'warning: list: no call has the name "rleu": did you mean "relu"?')
 
     def test_names_of_operations_at_the_level_of_modules(self):
         net = make_net()
         lines = self.lines({"level": "L0", "statistics": {"list": ["torch.relu"]}}, start={"model": net}, called=net)
-        self.assertIn('list: nothing was called "torch.relu"; there were "Module.', lines[-2])
-        self.assertEqual(lines[-1], "warning: 0 entries: nothing has a name that list asks for; operations are recorded at "
+        self.assertIn('list: no call has the name "torch.relu"; there were "Module.', lines[-2])
+        self.assertEqual(lines[-1], "warning: 0 entries: no call has a name that list selects; operations are recorded at "
                                     "level L1 or mix")
         lines = self.lines({"level": "L0", "statistics": {"list": ["b7.l1"]}}, start={"model": net}, called=net)
-        self.assertIn('list: nothing was called "b7.l1": did you mean "b', lines[-2])
+        self.assertIn('list: no call has the name "b7.l1": did you mean "b', lines[-2])
 
     def test_the_level_of_messages(self):
         self.addCleanup(os.environ.pop, "MSPROBE_LOG_LEVEL", None)
@@ -248,7 +248,7 @@ class Messages(Case):
             debugger._end()
         finally:
             log._write = written
-        self.assertEqual(told, ["nothing was recorded: step 1 never came: the last one was 0, as step() was not called"])
+        self.assertEqual(told, ["nothing was recorded: step 1 did not occur: the last one was 0, as step() was not called"])
 
     def test_corrections_are_told(self):
         lines = self.lines({"task": "structure"}, 1, {"model": nn.Identity()})

@@ -147,7 +147,7 @@ class Structure(MonitorCase):
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         self.monitor(net, optimizer, print_struct=True)
         net(torch.ones(3, 2))["logits"].sum().backward()
-        with self.assertRaisesRegex(Exception, "exit after first monitor step when print model struct"):
+        with self.assertRaisesRegex(Exception, "print_struct ends the training after the first step"):
             optimizer.step()
         with open(os.path.join(self.output, "module_struct", "rank0", "module_struct.json"), encoding="utf-8") as file:
             found = json.load(file)

@@ -514,7 +514,7 @@ class Imports(unittest.TestCase):
         begin = ("from msprobe.mindspore import PrecisionDebugger\n"
                  "debugger = PrecisionDebugger(level='L1', task='statistics', dump_path='.')\n"
                  "import mindtorch, torch\n")
-        text = "torch is MSAdapter's, but it came after the PrecisionDebugger"
+        text = "torch is MSAdapter's, but was imported after the PrecisionDebugger was created"
         done = self.run_script(begin + "debugger.start()\ndebugger.start()\n")
         self.assertEqual((done.returncode, done.stderr.count(text)), (0, 1), done.stderr)
         done = self.run_script(begin + "debugger.start(model=torch.nn.Identity())\n")

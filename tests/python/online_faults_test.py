@@ -93,7 +93,7 @@ class Faults(Network):
         """The queue is full then, and the end waits for it no longer than it may."""
         self.assertEqual([line.partition(" takes")[2] for line in self.check(
             self.server(greet).address, _MOST_QUEUED=100, _MOST_WAITING=1000)],
-            [" fewer calls than come: some get their turn in later steps"])
+            [" fewer calls than the training makes: some wait for later steps"])
 
     def test_one_whose_connections_do_not_last(self):
         """It is not tried forever, nor are there lines forever."""
@@ -106,7 +106,7 @@ class Faults(Network):
         warnings = self.check(server.address, between, _MOST_LOSSES=3)
         self.assertEqual(len(server.connections), 3)
         self.assertEqual(len(warnings), 4, warnings)
-        self.assertEqual(warnings[-1], "warning: task acc_check: %s: connections to it do not last: nothing is judged any more"
+        self.assertEqual(warnings[-1], "warning: task acc_check: %s: its connections end early: nothing is judged any more"
                          % server.address)
 
     def test_one_that_sends_what_is_no_frame(self):
@@ -117,7 +117,7 @@ class Faults(Network):
                 self.wait_for(lambda: not online_check.task.judge._is_connected)
 
         warnings = self.check(server.address, between)
-        self.assertRegex(warnings[0], "was lost: it sent what is no frame: nothing is judged until it is there again")
+        self.assertRegex(warnings[0], "was lost: it sent data that is not a frame: nothing is judged until it can be reached again")
 
     def test_one_that_is_away_for_too_long(self):
         with socket.socket() as free:

@@ -211,8 +211,7 @@ class Outages(Network):
         self.assert_same(seen, plain)
         warnings = [line for line in told if line.startswith("warning")]
         self.assertEqual(len(warnings), 1, told)
-        self.assertRegex(warnings[0], "warning: task acc_check: the connection to localhost:[0-9]+ was lost: .*: nothing is judged "
-                                      "until it is there again")
+        self.assertRegex(warnings[0], "warning: task acc_check: the connection to localhost:[0-9]+ was lost: .*: nothing is judged until it can be reached again")
         self.assertEqual([line for line in told if line.endswith("judges again")],
                          ["task acc_check: %s judges again" % listener.address])
         text = servers[1].end()
@@ -258,7 +257,7 @@ class Outages(Network):
         listener = self.listen()
         with mock.patch.object(sender, "_MOST_WAITING", 100):
             _, told = self.run_steps(3, {"server": listener.address})
-        self.assertEqual(told.count("warning: task acc_check: %s takes fewer calls than come: some get their turn in later steps"
+        self.assertEqual(told.count("warning: task acc_check: %s takes fewer calls than the training makes: some wait for later steps"
                                     % listener.address), 1, told)
         self.assertRegex(told[-1] + told[-2], "[0-9]+ did not fit and waited for a later step")
 
@@ -312,11 +311,11 @@ openssl ca -config ca.cnf -gencrl -cert ca.crt -keyfile ca.key -out crl.pem
 
     def test_one_side_without_tls(self):
         own, told = self.refused(self.listen("--tls", self.tls), {})
-        self.assertIn("cannot be reached: it ends the connection before it greets, perhaps because it listens with "
+        self.assertIn("cannot be reached: it ends the connection before its greeting, perhaps because it listens with "
                       "certificates (--tls), for which there is tls_path", own)
         self.assertIn("does not speak TLS", told)
         own, told = self.refused(self.listen(), {"tls_path": self.tls})
-        self.assertIn("cannot be reached: it ends the connection before it greets, perhaps because it listens without "
+        self.assertIn("cannot be reached: it ends the connection before its greeting, perhaps because it listens without "
                       "certificates (--tls)", own)
         self.assertIn("it speaks TLS, for which --tls names certificates", told)
 
@@ -332,10 +331,10 @@ openssl ca -config ca.cnf -gencrl -cert ca.crt -keyfile ca.key -out crl.pem
     def test_other_machines_need_certificates(self):
         status, _, told = command.ask(["acc_check", "--listen", "0.0.0.0:0", "-o", self.folder, "--python", sys.executable])
         self.assertEqual((status, told.splitlines()[0]),
-                         (2, "msprobe: error: 0.0.0.0 is not a loopback address: other machines are listened to with certificates "
-                             "alone, whose folder --tls names"))
-        with self.assertRaisesRegex(MsprobeException, "192.0.2.1 is another machine, to which tensors are sent with certificates "
-                                                      "alone: tls_path"):
+                         (2, "msprobe: error: 0.0.0.0 is not a loopback address: other machines can connect only with "
+                             "certificates, whose folder --tls names"))
+        with self.assertRaisesRegex(MsprobeException, "192.0.2.1 is another machine, to which tensors are sent only with "
+                                                      "certificates: tls_path"):
             self.open("L1", "acc_check", {"server": "192.0.2.1:9000"})
         with self.assertRaisesRegex(MsprobeException, "none/ca.crt: No such file or directory"):
             self.open("L1", "acc_check", {"server": "localhost:9000", "tls_path": "none"})

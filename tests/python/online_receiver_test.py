@@ -117,28 +117,28 @@ class Peers(Case):
 
     def test_garbage_ends_its_connection_alone(self):
         for content, reason in (
-                (b"GET / HTTP/1.1\r\n\r\n", "it is no msprobe"),
+                (b"GET / HTTP/1.1\r\n\r\n", "it is not msprobe"),
                 (b"\x16\x03\x01", "it speaks TLS, for which --tls names certificates"),
-                (wire.FIRST.pack(wire.MAGIC, 1, 1 << 30), "it is no msprobe"),
-                (wire.FIRST.pack(wire.MAGIC, 1, 2) + b"[]", "it did not say who it is"),
-                (wire.FIRST.pack(wire.MAGIC, 1, 4000) + b"[" * 4000, "it did not say who it is"),
-                (self.FIRST + b"\xff" * 5, "it sent what is no frame"),
-                (self.FIRST + wire.FRAME.pack(wire.MESSAGE, 1 << 31), "it sent what is no frame"),
-                (self.FIRST + wire.FRAME.pack(wire.JUDGED, 8), "it sent what is no frame"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 1 << 30), "it is not msprobe"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 2) + b"[]", "it did not identify itself"),
+                (wire.FIRST.pack(wire.MAGIC, 1, 4000) + b"[" * 4000, "it did not identify itself"),
+                (self.FIRST + b"\xff" * 5, "it sent data that is not a frame"),
+                (self.FIRST + wire.FRAME.pack(wire.MESSAGE, 1 << 31), "it sent data that is not a frame"),
+                (self.FIRST + wire.FRAME.pack(wire.JUDGED, 8), "it sent data that is not a frame"),
                 (self.FIRST + wire.frame(wire.MESSAGE, b"{}\n{}"), "it sent a message of several lines"),
-                (self.FIRST + self.BEGIN + wire.frame(wire.END) * 2, "it went on behind its end"),
+                (self.FIRST + self.BEGIN + wire.frame(wire.END) * 2, "it sent data after its end"),
                 (wire.MAGIC[:3], "it did not begin within 1 s"),
                 (self.FIRST, "it did not begin within 1 s"),
                 (self.FIRST + self.BEGIN + wire.FRAME.pack(wire.MESSAGE, 100) + b"{",
-                 "it did not finish within 1 s what it had begun: what came is judged")):
+                 "it did not complete a frame within 1 s: the calls that arrived are judged")):
             one = self.connect()
             one.sendall(content)
-            if "behind its end" in reason:
+            if "after its end" in reason:
                 continue  # its end counts
             self.assertEqual(self.hear("warning")["warning"], "127.0.0.1:%d: %s" % (one.getsockname()[1], reason))
         one = self.connect()
         one.close()
-        self.assertIn("it said nothing", self.hear("warning")["warning"])
+        self.assertIn("it sent nothing", self.hear("warning")["warning"])
         self.check_good_one()
 
     def test_silent_connections_make_room(self):
@@ -154,8 +154,8 @@ class Peers(Case):
             self.assertEqual(self.hear("begins")["peer"], "127.0.0.2:%d" % elsewhere.getsockname()[1])
         self.assertLess(time.monotonic() - began, 5)
         warnings = [one["warning"] for one in self.said if "warning" in one]
-        made_room = [line for line in warnings if line.endswith(": it did not say who it is, and makes room for another connection")]
-        self.assertEqual(made_room[:72], ["127.0.0.3:%d: it did not say who it is, and makes room for another connection"
+        made_room = [line for line in warnings if line.endswith(": it did not identify itself, and another connection needs its place")]
+        self.assertEqual(made_room[:72], ["127.0.0.3:%d: it did not identify itself, and another connection needs its place"
                                           % one.getsockname()[1] for one in silent[:72]])
         self.assertEqual(warnings, made_room)
         for one in silent:
@@ -197,7 +197,7 @@ class Peers(Case):
                 one.sendall(self.FIRST + self.BEGIN)
                 self.hear("begins")
             silent = [self.connect() for _ in range(2)]
-            self.assertIn("makes room for another connection", self.hear("warning")["warning"])
+            self.assertIn("another connection needs its place", self.hear("warning")["warning"])
             third = self.connect()
             third.sendall(self.FIRST + self.BEGIN)
             self.hear("begins")
@@ -259,7 +259,7 @@ class Peers(Case):
             except socket.timeout:
                 pass
             self.assertLess(sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)), 2 << 20)
-            self.assertIn("it sent more than is judged", self.hear("warning")["warning"])
+            self.assertIn("it sent calls faster than they are judged", self.hear("warning")["warning"])
         self.check_good_one()
 
     def test_slow_ones_with_a_right_greeting(self):
@@ -294,7 +294,7 @@ class Peers(Case):
             is_over.set()
             dripper.join()
         warnings = [one["warning"] for one in self.said if "warning" in one] or [self.hear("warning")["warning"]]
-        self.assertEqual(warnings, ["127.0.0.1:%d: it did not finish within 1 s what it had begun: what came is judged"
+        self.assertEqual(warnings, ["127.0.0.1:%d: it did not complete a frame within 1 s: the calls that arrived are judged"
                                     % dripping.getsockname()[1]])
         self.assertGreater(time.monotonic() - began, 1)
 
@@ -313,7 +313,7 @@ class Peers(Case):
             except socket.timeout:
                 pass
             small.sendall(wire.frame(wire.TENSORS, bytes(100)) + wire.frame(wire.MESSAGE, b"{}"))
-            self.assertRegex(self.hear("warning")["warning"], "127.0.0.1:%d: it sent more than is judged" % large.getsockname()[1])
+            self.assertRegex(self.hear("warning")["warning"], "127.0.0.1:%d: it sent calls faster than they are judged" % large.getsockname()[1])
             begun = [one["begins"] for one in self.said if "begins" in one]
             shutil.rmtree(os.path.join(self.receiver.folder, str(begun[0])))  # it was judged
             os.write(self.requests, b"%d\n" % begun[0])
@@ -327,7 +327,7 @@ class Peers(Case):
         with mock.patch.object(receiver._Store, "add_tensors", side_effect=full):
             one = self.connect()
             one.sendall(b"".join(self.whole()))
-            self.assertIn("what it sent cannot be kept: No space left on device: what came is judged",
+            self.assertIn("its data cannot be stored: No space left on device: the calls that arrived are judged",
                           self.hear("warning")["warning"])
         self.check_good_one()
 
@@ -337,7 +337,7 @@ class Peers(Case):
         self.assertEqual(self.hear("open"), {"open": 1})
         self.assertEqual(len(one.recv(4096)), len(wire.first_frame({"release": "1"})))
         one.close()
-        self.assertIn("it ended the connection: what came is judged", self.hear("warning")["warning"])
+        self.assertIn("it ended the connection: the calls that arrived are judged", self.hear("warning")["warning"])
         one = self.connect()
         one.sendall(self.FIRST + self.BEGIN)
         self.assertTrue(self.hear("begins")["again"])

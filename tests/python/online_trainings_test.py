@@ -31,7 +31,7 @@ class Healthy(OnlineCheck):
 
     def test_what_never_had_its_turn_is_counted(self):
         _, told = self.train("vit", "float32", "healthy", 3, {"budget": None, "interval": 50})
-        found = re.search(r"task acc_check: (\d+) of (\d+) operations of a step never had their turn", told)
+        found = re.search(r"task acc_check: (\d+) of (\d+) operations of a step were never judged", told)
         self.assertTrue(found and 0 < int(found[1]) < int(found[2]), told)
 
     def test_the_judge_may_die(self):
@@ -104,7 +104,7 @@ class SharedFolders(OnlineCheck):
         told, _ = self.start_judge(folder, os.path.join(self.folder, "results")).communicate(timeout=120)
         self.assertIn(" of steps 0 to 1, by PyTorch ", told)
         for name in "abcdefg":
-            self.assertRegex(told, "warning: %s: .*: nothing of it is judged any more\n" % name)
+            self.assertRegex(told, "warning: %s: .*: no more of its calls are judged\n" % name)
 
     def test_a_folder_that_is_not_there(self):
         with self.assertRaisesRegex(MsprobeException, "nfs_path: .*No such file or directory"):

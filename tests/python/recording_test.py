@@ -305,7 +305,7 @@ dist.barrier()
 
     def test_one_inside_another_with_an_optimizer_of_its_own(self):
         """The outer one says where steps end."""
-        line = "record: no step ends with the step() of this optimizer: the recording to %s that goes on already says where steps end"
+        line = "record: the step() of this optimizer ends no step: the recording to %s that is still running defines where steps end"
         other = torch.optim.SGD(self.net.parameters(), lr=0.1)
         for outer, inner, lines in ((None, self.optimizer, 1), (self.optimizer, other, 1), (self.optimizer, self.optimizer, 0),
                                     (self.optimizer, None, 0)):

@@ -196,8 +196,7 @@ class Surface(Case):
             self.record(debugger)
         self.assertEqual(lines[1:], ["warning: debugger.config.dump_path = 'elsewhere' has no effect: write "
                                      "debugger.service.config.dump_path",
-                                     "warning: start() came again without step(): what follows is of step 0, too; call step() where "
-                                     "a step ends"])
+                                     "warning: start() was called again without step(): the calls that follow belong to step 0, too; call step() where a step ends"])
         self.assertEqual(len(self.names("kept")), 3)
 
     def test_a_second_debugger(self):

@@ -4,7 +4,7 @@
 
 usage: make_nan_samples.py OUT [FAULT]...        (default: every fault)
 
-  before   a row of padding reaches a normalisation without epsilon, ahead of all communication
+  before   a row of padding reaches a normalisation without epsilon, earlier than all communication
   between  the same in the second layer of rank 1, between two all_reduce calls
   inside   gradients in float16 that are finite on each rank overflow in the sum of all_reduce
   after    the logarithm of a probability of zero in the loss, behind the last communication
@@ -90,7 +90,7 @@ def sum_gradients(model, fault):
     for weight in model.parameters():
         gradient = weight.grad
         if fault == "inside" and weight is model.head.bias:
-            # What loss scaling without a limit does.
+            # Loss scaling without a limit does this.
             gradient = torch.full_like(gradient, 40000.0).to(torch.float16)
         distributed.all_reduce(gradient)
 

@@ -32,7 +32,7 @@ def lines(info, last_step, processes, why_nothing=None):
         if beyond:
             there = "is 1 process: name 0" if processes == 1 else (
                 "are %d processes: name 0 to %d" % (processes, processes - 1))
-            told.append("%s %s asked for, but there %s in \"rank\"" % (
+            told.append("%s %s requested, but there %s in \"rank\"" % (
                 _named("rank", beyond), "is" if len(beyond) == 1 else "are", there))
     return told
 
@@ -45,7 +45,7 @@ def losses(lost, unit):
         whats.append(counted(lost["files"], "file", "files"))
     told = [" and ".join(whats) + (" was lost" if lost["entries"] + lost["files"] == 1 else " were lost")] if whats else []
     if lost["no_steps"]:
-        told.append(some(lost["no_steps"]) + " could not be begun")
+        told.append(some(lost["no_steps"]) + " could not be started")
     return ", ".join(told) + ": " + lost["reason"] if told else ""
 
 
@@ -60,7 +60,7 @@ def steps_that_never_came(info, last_step):
     never = [] if info["finished"] else [step for step in wanted if step > ended]
     if not never:
         return None
-    return "%s never came: the last one was %d%s" % (
+    return "%s did not occur: the last one was %d%s" % (
         _named("step", never), ended,
         ", as step() was not called" if info["step"] == 0 else ": name earlier ones in \"step\"")
 
@@ -70,7 +70,7 @@ def _names_that_nothing_had():
     if not found["names"] or not found["passed"]:
         return []
     keys = {name: key for key in ("list", "tensor_list", "scope") for name in session.setting("section." + key) or []}
-    return ["%s: nothing was called %s%s" % (
+    return ["%s: no call has the name %s%s" % (
         keys.get(name, "list"), _quoted([name]), _nearest(name, found["passed"], keys.get(name) == "scope"))
         for name in found["names"][:_MOST]]
 
@@ -92,17 +92,17 @@ def _nearest(name, passed, whole):
 def _why_no_entries(info, told):
     keys = [key for key in ("scope", "list") if session.setting("section." + key)]
     if told and keys:
-        return "nothing has a name that %s for%s" % (
-            " and ".join(keys) + (" ask" if len(keys) == 2 else " asks"),
+        return "no call has a name that %s%s" % (
+            " and ".join(keys) + (" select" if len(keys) == 2 else " selects"),
             "" if info["records_apis"] else "; operations are recorded at level L1 or mix")
     mode = session.setting("section.data_mode")
     if mode and "backward" in mode and "forward" not in mode and "all" not in mode:
-        return "data_mode asks for backwards, but none ran before step()"
+        return "data_mode selects backwards only, but none ran before step()"
     if not info["records_apis"]:
         return ("no module of the model was called between start() and stop(): give start() the model that is called, "
                 "or record operations (level L1 or mix)")
     return "no recorded function was called between start() and stop()%s" % (
-        "; risk_level CORE leaves much out" if session.setting("risk_level") == "CORE" else "")
+        "; risk_level CORE records only core operations" if session.setting("risk_level") == "CORE" else "")
 
 
 def numbers(listed):

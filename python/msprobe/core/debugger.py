@@ -270,8 +270,8 @@ class Debugger:
             self._install_token_range(model, token_range)
             self._announce(earlier)
             if self._dump_path in self._started and not self.may_go_on:
-                log.warn_once("start() came again without step(): what follows is of step %d, too; call step() where a step "
-                              "ends" % self.last_step, "start() without step()")
+                log.warn_once("start() was called again without step(): the calls that follow belong to step %d, too; call "
+                              "step() where a step ends" % self.last_step, "start() without step()")
             self._started.add(self._dump_path)
         else:
             self._note_why_not(decision)
@@ -454,7 +454,7 @@ class Debugger:
         folder = self._dump_path
         if folder in self._restarted:
             log.warn_once("after reset_status() step %d is recorded into %s again, replacing what was recorded "
-                          "there: give it its own folder with service.config.dump_path" % (
+                          "there: give it a separate folder with service.config.dump_path" % (
                               _native.info()["step"], folder), "reset_status")
             self._restarted.discard(folder)
         self._folders.add(folder)
@@ -480,14 +480,14 @@ class Debugger:
         if ranks is None or info["rank"] in ranks:
             self._why_not = None  # the end reports which steps did not occur
         elif info["rank"] < 0:
-            self._why_not = ("rank %s is asked for, but the rank of this process is unknown: pass it to "
+            self._why_not = ("rank %s is requested, but the rank of this process is unknown: pass it to "
                              "start(rank_id=...) or initialise the communication" % session.setting("rank"))
             log.warn_once(self._why_not, "rank")
         else:
             self._why_not = "rank %d is not one of those requested" % info["rank"]
             processes = self._count_processes()
             if processes is not None and min(ranks) >= processes:
-                log.warn_once("rank %s is asked for, but there are %d processes: nothing is recorded" % (
+                log.warn_once("rank %s is requested, but there are %d processes: nothing is recorded" % (
                     session.setting("rank"), processes), "rank")
 
     def _tell_places(self, info):

@@ -48,7 +48,7 @@ def _row(text):
     while True:
         key = take()
         if key in row:
-            raise RowError("%s stands twice" % key)
+            raise RowError("%s appears twice" % key)
         take(":")
         if tokens[0] != (True, "["):
             row[key] = words()
@@ -104,7 +104,7 @@ def read(path, check):
             name, row = _row(_in_braces(lines))
             check(name, row)
             if name in rows:
-                raise RowError("stands twice")
+                raise RowError("appears twice")
         except RowError as error:
             raise RowError("%s:%d: %s: %s" % (path, number, lines[0].split(":")[0], error)) from None
         rows[name] = row

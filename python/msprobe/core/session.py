@@ -136,7 +136,7 @@ def discover_rank():
         try:
             know_rank(_rank_of_process[0]())
         except Exception:
-            guard("asking for the rank")
+            guard("getting the rank")
 
 
 # ---------------------------------------------------------------------- the end

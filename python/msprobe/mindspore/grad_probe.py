@@ -28,7 +28,7 @@ def _gradients(optimizer, inputs):
     for parameter, gradient in zip(parameters, gradients_in(inputs)):
         elements = describe.elements_of(gradient) if isinstance(gradient, framework.Tensor) else None
         if elements is None:
-            log.warn_once("task grad_probe cannot record the gradient of %s: it is no tensor of numbers" % parameter.name)
+            log.warn_once("task grad_probe cannot record the gradient of %s: it is not a tensor of numbers" % parameter.name)
         else:
             yield parameter.name, elements
 

@@ -83,7 +83,7 @@ def failed(ordinal, why):
     for device in _opened:
         if ordinal_of(device) == ordinal:
             _opened[device] = False
-    warnings.warn("msprobe: tensors without numbers follow, and later ones are measured by PyTorch's kernels: %s" % why)
+    warnings.warn("msprobe: some tensors have no statistics from here on, and PyTorch's kernels measure later ones: %s" % why)
 
 
 def _open(device):
@@ -95,7 +95,7 @@ def _open(device):
         return True
     except Exception as error:  # any error of PyTorch or the system: device.py can measure instead
         why = error.args[-1] if isinstance(error, RuntimeError) else "%s: %s" % (type(error).__name__, error)
-        warnings.warn("msprobe: tensors on %s are measured by PyTorch's kernels, which costs more: %s" % (device, why))
+        warnings.warn("msprobe: PyTorch's kernels measure the tensors on %s, which takes longer: %s" % (device, why))
         return False
 
 

@@ -77,7 +77,7 @@ class Recording(contextlib.ContextDecorator):
         if other is None or not other._running or other._dump_path != self._dump_path:
             log.warn_once("record: nothing is recorded to %s, as %s records already in this process" % (self._dump_path, who))
         elif self._recall()[1] is not None and self._recall()[1] is not other._optimizer:
-            log.warn_once("record: no step ends with the step() of this optimizer: the recording to %s that goes on already says "
+            log.warn_once("record: the step() of this optimizer ends no step: the recording to %s that is still running defines "
                           "where steps end" % self._dump_path)
         return self
 
@@ -301,7 +301,7 @@ def configuration(dump_path: Optional[Path], task: str, level: str, step: Option
         elif name in _OF_ALL:
             config[name] = value
         else:
-            raise TypeError("unexpected keyword argument %r: it is no key of the configuration%s"
+            raise TypeError("unexpected keyword argument %r: it is not a key of the configuration%s"
                             % (name, '; "step" names the steps' if name == "steps" else ""))
     config[task] = section
     try:

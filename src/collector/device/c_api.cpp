@@ -86,7 +86,7 @@ msprobe_status msprobe_gpu_compile(const char* driver, const char* compiler, con
                                    int ordinal, void (*take)(void* to, const void* code, size_t size),
                                    void* to) {
   return guarded(MSPROBE_FAILED, [&] {
-    if (take == nullptr) throw msprobe::collector::InvalidCall("the taker of the code is missing");
+    if (take == nullptr) throw msprobe::collector::InvalidCall("the callback for the code is missing");
     const Way way = way_to(driver, architecture);
     const std::vector<char> code = msprobe::gpu::compile_kernel(
         way.maker, way.driver, &needed(compiler, "the compiler's path"), way.architecture, ordinal);
@@ -98,7 +98,7 @@ msprobe_status msprobe_gpu_compile(const char* driver, const char* compiler, con
 msprobe_status msprobe_gpu_open(const char* driver, const char* architecture, const void* code, size_t size,
                                 int ordinal, msprobe_gpu** gpu) {
   return guarded(MSPROBE_FAILED, [&] {
-    msprobe_gpu*& to = needed(gpu, "the place for the device");
+    msprobe_gpu*& to = needed(gpu, "the output pointer of the device");
     to = nullptr;
     if (code == nullptr) throw msprobe::collector::InvalidCall("the code is missing");
     const Way way = way_to(driver, architecture);

@@ -18,7 +18,7 @@ std::vector<char> compile_kernel(Maker maker, const std::string& driver, const s
   // B300: 1.2 TFLOPS in double precision at 8 TB/s. The sums would take several times as long as reading the
   // tensors three times.
   if (architecture == "sm_103")
-    throw GpuError("this GPU is slow in double precision, in which the kernel adds");
+    throw GpuError("this GPU is slow in double precision, in which the kernel computes sums");
   return compile(maker, compiler, kKernelText, architecture);
 }
 
@@ -44,7 +44,7 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
   void* module = nullptr;
   driver_.check(driver_.load_module(&module, code.data()), "load the kernel");
   driver_.check(driver_.get_function(&function_, module, "msprobe_measure"), "find the kernel");
-  driver_.check(driver_.make_stream(&stream_, kOnItsOwn), "make a stream");
+  driver_.check(driver_.make_stream(&stream_, kOnItsOwn), "create a stream");
   // Allocates all memory now: later there may be no memory left, or a graph may be captured, which an
   // allocation would end.
   constexpr std::size_t kRowMemory = kRows * sizeof(Tally);
@@ -56,9 +56,9 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
     Scratch& scratch = scratch_[i];
     scratch.partials = memory_ + kRowMemory + i * kScratch;
     scratch.done = scratch.partials + kPartials;
-    driver_.check(driver_.make_event(&scratch.event, kNoTiming), "make an event");
+    driver_.check(driver_.make_event(&scratch.event, kNoTiming), "create an event");
   }
-  driver_.check(driver_.wait_for_stream(stream_), "end its work");
+  driver_.check(driver_.wait_for_stream(stream_), "synchronize a stream");
   test();
 }
 
@@ -79,10 +79,10 @@ Gpu::~Gpu() {
 
 Driver::Address Gpu::allocate(std::size_t bytes) {
   Driver::Address address = 0;
-  driver_.check(driver_.allocate(&address, bytes), "give memory");
+  driver_.check(driver_.allocate(&address, bytes), "allocate memory");
   if (driver_.fill(address, 0, bytes, stream_) == 0) return address;
   driver_.release(address);
-  throw GpuError("the GPU's driver does not clear memory");
+  throw GpuError("the GPU's driver cannot clear memory");
 }
 
 /// Takes the stream's own scratch, or one whose last launch is over, or else the one that was not used for
@@ -98,7 +98,7 @@ Gpu::Scratch& Gpu::scratch_for(void* stream) {
   }
   if (best == nullptr) best = &*std::ranges::min_element(scratch_, {}, &Scratch::used);
   if (best->used != 0)
-    driver_.check(driver_.let_wait(stream, best->event, 0), "let a stream wait for another");
+    driver_.check(driver_.let_wait(stream, best->event, 0), "make a stream wait for another");
   best->stream = stream;
   return *best;
 }
@@ -112,29 +112,29 @@ void Gpu::launch(Scratch& scratch, Launch& launch) {
   void* parameters[] = {&launch};
   driver_.check(driver_.launch(function_, std::min(launch.chunks, kMostBlocks), 1, 1, kLanes, 1, 1, 0,
                                scratch.stream, parameters, nullptr),
-                "start the kernel");
+                "launch the kernel");
   scratch.used = ++launches_;
-  driver_.check(driver_.record_event(scratch.event, scratch.stream), "mark a place in a stream");
+  driver_.check(driver_.record_event(scratch.event, scratch.stream), "record an event");
 }
 
 void Gpu::bring_rows(std::vector<Tally>& tallies) {
   for (const Scratch& scratch : scratch_) {
     if (scratch.used != 0)
-      driver_.check(driver_.let_wait(stream_, scratch.event, 0), "let a stream wait for another");
+      driver_.check(driver_.let_wait(stream_, scratch.event, 0), "make a stream wait for another");
   }
   // Waits before the copy, which may hold the driver's own locks as long as it takes.
-  driver_.check(driver_.wait_for_stream(stream_), "end its work");
+  driver_.check(driver_.wait_for_stream(stream_), "synchronize a stream");
   if (tallies.empty()) return;
   driver_.check(driver_.copy_to_host(tallies.data(), memory_, tallies.size() * sizeof(Tally), stream_),
                 "copy results");
-  driver_.check(driver_.wait_for_stream(stream_), "end its work");
+  driver_.check(driver_.wait_for_stream(stream_), "synchronize a stream");
 }
 
 /// After a failure, rows may hold old contents, so they must not be read.
 template <typename Work>
 void Gpu::unless_broken(Work work) {
   const std::lock_guard lock(mutex_);
-  if (broken_) throw GpuError("the GPU failed before");
+  if (broken_) throw GpuError("the GPU failed in an earlier call");
   try {
     const Current current(driver_);
     work();

@@ -14,8 +14,7 @@ void Driver::check(int status, const char* what) const {
   if (status == 0) return;
   // HIP keeps the error for the next caller that asks, which would be the framework.
   if (last_error_ != nullptr) last_error_();
-  throw GpuError("the GPU's driver does not " + std::string(what) + " (error " + std::to_string(status) +
-                 ")");
+  throw GpuError("the GPU's driver cannot " + std::string(what) + " (error " + std::to_string(status) + ")");
 }
 
 Library::Library(const std::string& path)
@@ -68,7 +67,7 @@ void Driver::open_cuda(const Library& library) {
   library.find(pop_context_, "cuCtxPopCurrent_v2");
   check(device_get(&device_, ordinal_), "find the device");
   // Uses the framework's context, which is kept until the end of the process.
-  check(retain_context(&context_, device_), "give its context");
+  check(retain_context(&context_, device_), "create a context");
 }
 
 void Driver::open_hip(const Library& library) {
@@ -83,18 +82,18 @@ std::string Driver::architecture() const {
   constexpr int kMinor = 76;
   int major = 0;
   int minor = 0;
-  check(device_attribute_(&major, kMajor, device_), "tell its architecture");
-  check(device_attribute_(&minor, kMinor, device_), "tell its architecture");
+  check(device_attribute_(&major, kMajor, device_), "report the architecture");
+  check(device_attribute_(&minor, kMinor, device_), "report the architecture");
   return "sm_" + std::to_string(major) + std::to_string(minor);
 }
 
 int Driver::enter() const {
   int before = 0;
   if (maker_ == Maker::cuda) {
-    check(push_context_(context_), "make its context current");
+    check(push_context_(context_), "make the context current");
   } else {
-    check(get_device_(&before), "tell the current device");
-    check(set_device_(ordinal_), "find the device");
+    check(get_device_(&before), "report the current device");
+    check(set_device_(ordinal_), "select the device");
   }
   return before;
 }
@@ -134,7 +133,7 @@ class Program {
     find(log_size_, "GetProgramLogSize");
     find(log_, "GetProgramLog");
     if (create(&program_, source, "msprobe_kernel.cu", 0, nullptr, nullptr) != 0)
-      throw GpuError("the GPU's compiler does not begin");
+      throw GpuError("the GPU's compiler does not start");
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -208,10 +207,10 @@ std::vector<char> compile(Maker maker, const std::string& library_path, const ch
       cuda ? "--gpu-architecture=" + known_to(library, architecture) : "--offload-arch=" + architecture;
   // Fused operations would give other sums than those of the host.
   if (!program.compile({target.c_str(), "--std=c++17", cuda ? "--fmad=false" : "-ffp-contract=off"})) {
-    throw GpuError("the GPU's compiler does not make code for " + architecture + ": " + program.complaint());
+    throw GpuError("the GPU's compiler does not compile for " + architecture + ": " + program.complaint());
   }
   std::vector<char> image = program.code();
-  if (image.empty()) throw GpuError("the GPU's compiler made no code for " + architecture);
+  if (image.empty()) throw GpuError("the GPU's compiler returned no code for " + architecture);
   return image;
 }
 

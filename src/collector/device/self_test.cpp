@@ -83,7 +83,8 @@ void Gpu::test() {
   std::vector<std::byte> memory;
   const std::vector<TensorView> views = test_views(memory);
   tested_ = allocate(memory.size());
-  driver_.check(driver_.copy_to_device(tested_, memory.data(), memory.size(), stream_), "copy to it");
+  driver_.check(driver_.copy_to_device(tested_, memory.data(), memory.size(), stream_),
+                "copy data to the device");
   constexpr std::size_t kAtOnce = kMostJobs / 2;
   for (std::size_t at = 0; at < views.size(); at += kAtOnce) {
     test_some(std::span(views).subspan(at, std::min(kAtOnce, views.size() - at)), memory.data() + at * kRoom,
@@ -127,7 +128,7 @@ void Gpu::test_some(std::span<const TensorView> views, const std::byte* host, Dr
         checksums.exclusive_or == collector::xor_of(at);
     for (u32 i = 0; i < plan.count; ++i) good = good && same(got[row + i], rows[row + i]);
     if (!good)
-      throw GpuError("the GPU gives other numbers than the host for " +
+      throw GpuError("the GPU computes other numbers than the host for " +
                      std::string(tensor::info(at.dtype).name));
     row += plan.count;
   }

@@ -20,7 +20,7 @@ thread_local std::string t_monitor_text;  // returned to the caller; valid until
 
 msprobe_status hand_out_text(std::string text, const char** to) {
   t_monitor_text = std::move(text);
-  needed(to, "the place for the text") = t_monitor_text.c_str();
+  needed(to, "the output pointer of the text") = t_monitor_text.c_str();
   return MSPROBE_OK;
 }
 
@@ -80,7 +80,7 @@ extern "C" {
 msprobe_status msprobe_monitor_open(const char* config_path, const char* config_text,
                                     const msprobe_monitor_options* options, msprobe_monitor** monitor) {
   return guarded(MSPROBE_INVALID, [&] {
-    needed(monitor, "the place for the monitor") = nullptr;
+    needed(monitor, "the output pointer of the monitor") = nullptr;
     const std::string text =
         config_path != nullptr ? read_configuration(config_path) : text_or(config_text, "{}");
     *monitor = new msprobe_monitor{Engine(text, text_or(config_path, ""), options_of(options))};
@@ -141,7 +141,7 @@ msprobe_status msprobe_monitor_series(msprobe_monitor* monitor, const msprobe_se
     key.micro_step = known.micro_step;
     key.name = &needed(known.name, "the name");
     key.scope = text_or(known.scope, "");
-    needed(id, "the place for the number") = engine.add_series(key);
+    needed(id, "the output pointer of the number") = engine.add_series(key);
     return MSPROBE_OK;
   });
 }
@@ -208,7 +208,7 @@ msprobe_status msprobe_monitor_alerts(msprobe_monitor* monitor, const char** jso
 
 msprobe_status msprobe_monitor_reload(msprobe_monitor* monitor, int* changed) {
   return with_engine(monitor, [&](Engine& engine) {
-    needed(changed, "the place for the answer") = 0;
+    needed(changed, "the output pointer of the answer") = 0;
     *changed = static_cast<int>(engine.reload());
     return MSPROBE_OK;
   });

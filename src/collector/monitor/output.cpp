@@ -33,7 +33,7 @@ std::optional<std::string> Output::write(const Batch& batch) {
   try {
     write_files(batch);
   } catch (const std::bad_alloc&) {
-    failure = "out of memory (rows of step " + std::to_string(batch.step) + ")";
+    failure = "not enough memory (rows of step " + std::to_string(batch.step) + ")";
   } catch (const std::exception& error) {
     failure = std::string(error.what()) + " (rows or alerts of step " + std::to_string(batch.step) + ")";
   }

@@ -153,7 +153,7 @@ std::string words(const Advice& advice) {
       return fmt::format("module names begin with {}, in golden with {}; {} FILE writes a mapping for -dm",
                          shown(advice.target), shown(advice.golden), advice.option);
     case Advice::Cause::part_of_mix:
-      return levels + ": one has entries of both kinds";
+      return levels + ": the dump of level mix also has entries that the other level does not record";
     case Advice::Cause::nothing_left:
       return "golden has no entries left to pair them with";
     case Advice::Cause::names:

@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stretch) +
     "A tensor of another shape",
     "A tensor that requires a gradient on one side only",
     "A parameter that differs before it is used",
-    "Parameters that were updated otherwise",
+    "Parameters that were updated differently",
     "Data from outside that differs",
     "A tensor that changed in code that was not recorded",
     "An input that comes from another call",
@@ -41,12 +41,12 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stretch) +
     "An output that does not follow from its inputs when it is recomputed",
     "An error that does not follow from the inputs",
     "An error that grew more than the operation explains",
-    "Other random numbers",
-    "A choice that came out otherwise by rounding",
-    "An exchange between ranks, or what other ranks sent",
+    "Random numbers that differ",
+    "A decision that rounding flipped",
+    "Communication between ranks, or data that other ranks sent",
     "A checksum that differs",
     "A difference that rounding does not explain and that no rule judged",
-    "The stretch after the last place where two code bases agree",
+    "The calls after the last place where two code bases agree",
 };
 
 std::string_view sarif_level(Confidence confidence) {

@@ -109,7 +109,7 @@ void cover(const Rows& rows, std::size_t row, const RowFacts& facts, Coverage& c
     ++coverage.compared;
   } else {
     coverage.miss(facts.unreadable                         ? "it could not be read or compared"
-                  : facts.target_only || facts.golden_only ? "one side alone has it"
+                  : facts.target_only || facts.golden_only ? "only one side has it"
                                                            : "no statistic is a number on both sides",
                   rows.note(row).name);
   }

@@ -110,12 +110,11 @@ class RankReplay {
     Coverage& coverage = replay_.coverage;
     if (!judged) {
       coverage.miss(
-          "no rule speaks of any of its values (AnomalyTurbulence does of norms and means from the second "
-          "step "
-          "on, AnomalyNan of all but infinities and the column nans)",
+          "no rule applies to any of its values (AnomalyTurbulence applies to norms and means from the "
+          "second step on, AnomalyNan to all but infinities and the column nans)",
           tag_of(track, rank_.rank));
     } else if (silent) {
-      coverage.miss("NaN, infinite or empty at a step of which no rule speaks",
+      coverage.miss("NaN, infinite or empty at a step to which no rule applies",
                     fmt::format("{} at step {}", tag_of(track, rank_.rank), *silent));
     } else {
       ++coverage.compared;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kAlertFile = "anomaly.json";
 constexpr std::string_view kNoFile =
-    "there is no anomaly.json, with which a monitor begins that dumps its alerts";
+    "there is no anomaly.json, which a monitor that dumps its alerts writes first";
 
 std::string below(const std::string& folder, std::string_view name) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);

@@ -72,7 +72,7 @@ class AnalyzeCommand final : public Command {
   static void tell(const AlertRanking& ranking, const std::string& path) {
     for (const std::string& warning : ranking.warnings) log_warning(warning);
     for (const std::string& problem : ranking.problems) log_error(problem);
-    if (!path.empty()) log_info("anomaly_analyse.json is at " + display(path) + ".");
+    if (!path.empty()) log_info("written: " + display(path));
     if (ranking.missing > 0) {
       log_info(fmt::format("{} of NaN {} left out: the csv files show that there was no tensor.",
                            ranking.missing == 1 ? "1 alert" : human_count(ranking.missing) + " alerts",

@@ -47,11 +47,11 @@ class CompareRunsCommand final : public Command {
         .details(
             "`different`: any number; `passing`: beyond its fluctuation, if only for some steps; `parted`: "
             "for good.\n"
-            "Cells that one run alone has (a rank, a tensor, a statistic or a step), and numbers that are "
+            "Cells that only one run has (a rank, a tensor, a statistic or a step), and numbers that are "
             "NaN, "
             "infinite or empty in both runs, are not compared: the status is 2. A number of the same tensor "
             "and step "
-            "that was compared speaks for the others.");
+            "that was compared counts for the others.");
   }
 
   Outcome run(const Context& context) override {

@@ -153,7 +153,7 @@ void sort_series(std::vector<SeriesResult>& series) {
   });
 }
 
-constexpr std::string_view kOneRun = "one run alone has them";
+constexpr std::string_view kOneRun = "only one run has them";
 
 /// Counts the cells of one tensor, which has several statistics. A finite number at a step makes the other
 /// cells of the step judged, too: a mean, for example, may be 0 / 0.
@@ -213,7 +213,7 @@ void ComparisonBuilder::take_alone(const LoneRank& rank) {
   with_series_.insert(rank.rank);
   std::size_t steps = 0;
   for (const Track& track : rank.tracks.tracks) steps += track.steps.size();
-  found_.coverage.miss("one run alone has the rank", fmt::format("rank {}", rank.rank),
+  found_.coverage.miss("only one run has the rank", fmt::format("rank {}", rank.rank),
                        std::max<std::size_t>(steps * rank.tracks.statistics.size(), 1));
 }
 

@@ -217,7 +217,7 @@ std::string message_of(const SeriesResult& result) {
       text = "drifts farther than it moves by itself";
       break;
     case Parting::onset:
-      text = "stops being equal, at once by a part of what the step changes";
+      text = "is equal at first, then differs by a share of what the step changes";
       break;
     case Parting::none:
       break;

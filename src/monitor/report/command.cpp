@@ -95,7 +95,7 @@ class MonitorReportCommand final : public Command {
     OutputFile file(options_.output, existing_);
     write_report(options_, data, alerts, [&](std::string_view bytes) { file.write(bytes); });
     file.commit();
-    log_info("The report is saved in: " + display(options_.output) + " (" + human_bytes(file.size()) + ')');
+    log_info("written: " + display(options_.output) + " (" + human_bytes(file.size()) + ')');
   }
 
   ReportOptions options_;

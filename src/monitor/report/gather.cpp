@@ -69,11 +69,11 @@ void cover(const Track& track, const std::vector<std::string>& statistics, Cover
       coverage.compared += finite;
       coverage.explained += statistics.size() - finite;
     } else if (!statistics.empty()) {
-      coverage.miss(counts == statistics.size() ? "how many elements are NaN says nothing of the others"
-                    : blank + counts == statistics.size() ? "they are empty"
-                                                          : "they are NaN or infinite",
-                    fmt::format("{} of {} at step {}", track.quantity, track.name, track.steps[i]),
-                    statistics.size());
+      coverage.miss(
+          counts == statistics.size() ? "the number of NaN elements does not describe the other elements"
+          : blank + counts == statistics.size() ? "they are empty"
+                                                : "they are NaN or infinite",
+          fmt::format("{} of {} at step {}", track.quantity, track.name, track.steps[i]), statistics.size());
     }
   }
 }

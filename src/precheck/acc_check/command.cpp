@@ -59,8 +59,8 @@ class AccCheckCommand final : public Command {
             "A folder is one that running trainings write their calls to (task <acc_check> of the recorder "
             "with "
             "<nfs_path>); <-d> is where the references are computed then, by default on the CPU.\n"
-            "<-> stands for a running training that sends its calls through standard input: so the task "
-            "<acc_check> of the recorder starts this command.")
+            "<-> stands for a running training that sends its calls through standard input: the task "
+            "<acc_check> of the recorder starts this command so.")
         .once();
     Option listen = options.add("--listen=HOST:PORT", listen_,
                                 "Judge what running trainings send over the network to this address");
@@ -69,13 +69,14 @@ class AccCheckCommand final : public Command {
         "Port 0 stands for any free port; the first line says which.\n"
         "No host, or 0.0.0.0 or ::, stands for all addresses of this machine.\n"
         "<-d> is where the references are computed then, by default on the CPU.\n"
-        "It ends when all trainings have ended that have begun.");
+        "The command ends when all trainings that have begun have ended.");
     Option tls = options.add("--tls=DIR", tls_, "Folder of the certificates for --listen");
     tls.details(
            "It holds <ca.crt>, <server.crt> and <server.key>, and may hold <crl.pem>, in the form PEM; both "
            "sides have to show "
-           "a certificate that <ca.crt> has signed (docs/online-check.md).\n"
-           "Without it only trainings of this machine are listened to, at an address such as localhost.")
+           "a certificate that <ca.crt> has signed (docs/online-check.md).
+"
+           "Without it the command accepts only trainings of this machine, at an address such as localhost.")
         .needs(listen);
     api_info.required({listen});
     options.add("-o,--out_path=DIR", folder_, "Folder for the two result files")
@@ -148,7 +149,7 @@ class AccCheckCommand final : public Command {
     not_of_trainings_ = {result_csv, filter,     against,    recorded, runners,
                          config,     references, error_data, jit,      release};
     listen.excludes({api_info}).excludes(not_of_trainings_, kOfTrainings);
-    against.excludes({result_csv}).excludes({filter}, "each side would keep others");
+    against.excludes({result_csv}).excludes({filter}, "each side would keep other calls");
   }
 
   Outcome run(const Context& context) override {

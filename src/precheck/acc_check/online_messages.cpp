@@ -66,7 +66,7 @@ void read_blocks(const Entry& entry, std::vector<std::pair<std::uint64_t, std::u
         const auto value = entry.integer(part);
         if (value && *value >= 0) parts.push_back(static_cast<std::uint64_t>(*value));
       });
-    if (parts.size() != 2) malformed("with a block that has no place");
+    if (parts.size() != 2) malformed("with a block that is not a pair of numbers");
     blocks.emplace_back(parts[0], parts[1]);
   });
 }
@@ -99,7 +99,7 @@ bool MessageReader::next(std::string& line) {
 void read_online_start(const std::string& line, OnlineStart& start) {
   const Entry entry = dump::read_json(line, "the first message of the training");
   const Entry::Index begin = entry.find(0, "begin");
-  if (!entry.is(begin, NodeKind::object)) malformed("that does not begin");
+  if (!entry.is(begin, NodeKind::object)) malformed("without the member begin");
   const auto descriptor = [&](std::string_view key) {
     return entry.find(begin, key) == Entry::kNone ? -1 : descriptor_of(entry, begin, key);
   };

@@ -73,7 +73,7 @@ bool OnlineStream::advance() {
     advance_for_a_while(any);
   } catch (const FormatError& error) {
     broken_ = error.what();
-    log_warning(fmt::format("{}: {}: nothing of it is judged any more", display(name_), broken_));
+    log_warning(fmt::format("{}: {}: no more of its calls are judged", display(name_), broken_));
     finish();
     any = true;
   }
@@ -106,7 +106,8 @@ void OnlineStream::finish() {
 }
 
 void OnlineStream::count(OnlineCounts& counts) const {
-  if (!broken_.empty()) counts.coverage.miss("what a training sent cannot be read", name_ + ": " + broken_);
+  if (!broken_.empty())
+    counts.coverage.miss("the data that a training sent cannot be read", name_ + ": " + broken_);
   if (!judge_) return;
   judge_->cover(counts.coverage);
   counts.errors += judge_->of(Verdict::error);

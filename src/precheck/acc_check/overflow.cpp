@@ -42,7 +42,7 @@ bool is_abnormal(CallOverflow where, const std::string& device) {
 std::string where_text(CallOverflow where, const std::string& device) {
   if (device == "cpu") return "on the CPU";
   if (where == CallOverflow::both) return "on the CPU and on " + display(device);
-  return where == CallOverflow::device ? fmt::format("on {} alone", display(device)) : "on the CPU alone";
+  return where == CallOverflow::device ? fmt::format("only on {}", display(device)) : "only on the CPU";
 }
 
 }  // namespace

@@ -310,7 +310,7 @@ std::string sentence(const SidesResult& result) {
   const std::size_t follow = result.rows.size() - open;
   if (follow == 0) return "no operation was judged on both sides";
   const std::string text =
-      fmt::format("{}{} {} from {} inputs in A and B alike{}", open == 0 && follow > 1 ? "all " : "",
+      fmt::format("{}{} {} from {} inputs in both A and B{}", open == 0 && follow > 1 ? "all " : "",
                   fmt::format("{} {}", human_count(follow), follow == 1 ? "operation" : "operations"),
                   follow == 1 ? "follows" : "follow", follow == 1 ? "its" : "their",
                   open == 0 ? "" : fmt::format(", {} not judged or in one of them only", human_count(open)));

@@ -36,7 +36,8 @@ std::string without_output(std::size_t count) {
 
 std::string remarks(const CheckSummary& summary) {
   std::string text;
-  if (summary.done_before > 0) text += fmt::format("; {} were done before", human_count(summary.done_before));
+  if (summary.done_before > 0)
+    text += fmt::format("; {} were done in an earlier run", human_count(summary.done_before));
   if (summary.duplicates > 0)
     text += fmt::format("; {} skipped that differ in values only", human_count(summary.duplicates));
   if (summary.synthetic > 0) text += fmt::format("; {} with random data", human_count(summary.synthetic));

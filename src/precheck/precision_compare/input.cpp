@@ -32,7 +32,7 @@ class Columns {
   Columns(const std::vector<std::string>& header, const std::string& file) : file_(file) {
     for (std::size_t i = 0; i < header.size(); ++i) {
       if (!places_.emplace(header[i], i).second)
-        throw FormatError(display(file), "column '" + display(header[i]) + "' is there twice");
+        throw FormatError(display(file), "column '" + display(header[i]) + "' appears twice");
     }
   }
 

@@ -202,7 +202,7 @@ TEST_CASE("the answer for people") {
       R"({"0": [["Module.fc.Linear.forward.0"], ["File /x/site-packages/torch/nn/m.py, line 9, in call, \n y",
                  "File /home/u/train.py, line 12, in step, \n z = fc_x"]]})");
   CHECK(render_answer(run(scratch / "s"), default_rules(), {}) ==
-        "rank 0: Module.fc.Linear.forward.0 made NaN from clean inputs, before communication\n"
+        "rank 0: Module.fc.Linear.forward.0 produced NaN from clean inputs, before communication\n"
         "  input     float32[2] min -1.0 max 1.0; scale=2\n"
         "  output    float32[2] min nan max nan\n"
         "  parameter weight: already bad; the fault is earlier (the optimizer's step?)\n"

@@ -98,7 +98,7 @@ TEST_CASE("queries, keys and values are put together group by group") {
           std::vector<float>{0, 1, 2, 3, 100, 101, 200, 201, 4, 5, 6, 7, 102, 103, 202, 203});
   } else {
     CHECK(!hugging.architecture.query_groups);
-    CHECK(pairing.pairs[1].first.problem.find("size of an attention head is not known") != std::string::npos);
+    CHECK(pairing.pairs[1].first.problem.find("size of an attention head is unknown") != std::string::npos);
   }
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("maps of users, and what is wrong with them") {
   CHECK(complaint("- {to: a, from: [b, c]}").find("need a 'join'") != std::string::npos);
   CHECK(complaint("- {to: a, from: [b, c], join: query_groups}").find("takes queries, keys and values") !=
         std::string::npos);
-  CHECK(complaint("- {to: a, from: b, jion: rows}").find("jion is not known") != std::string::npos);
+  CHECK(complaint("- {to: a, from: b, jion: rows}").find("unknown key 'jion'") != std::string::npos);
   CHECK(complaint("- [").find("line ") != std::string::npos);
   CHECK(complaint("- {to: a, from: []}").find("'from' must be") != std::string::npos);
 }

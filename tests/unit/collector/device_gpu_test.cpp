@@ -137,18 +137,18 @@ TEST_CASE("device: whatever is missing or wrong is a reason in one line") {
   CHECK(reason(cuda("libmsprobe_nothing.so.1")) == "libmsprobe_nothing.so.1 cannot be loaded");
   CHECK(reason(cuda(fake(), "libmsprobe_nothing.so.1")) == "libmsprobe_nothing.so.1 cannot be loaded");
   CHECK(reason(cuda("libz.so.1")) == "libz.so.1 has no cuModuleLoadData");
-  CHECK(reason(cuda(), 2) == "the GPU's driver does not find the device (error 101)");
-  CHECK(reason(hip(), 2) == "the GPU's driver does not find the device (error 101)");
+  CHECK(reason(cuda(), 2) == "the GPU's driver cannot find the device (error 101)");
+  CHECK(reason(hip(), 2) == "the GPU's driver cannot find the device (error 101)");
   // The first tensor of a launch is spoilt; the sum of that of the first one is NaN in any case.
   const std::pair<const char*, const char*> faults[] = {
-      {"init", "the GPU's driver does not start (error 100)"},
-      {"device", "the GPU's driver does not find the device (error 101)"},
-      {"compile", "the GPU's compiler does not make code for sm_90: invalid arch"},
-      {"load", "the GPU's driver does not load the kernel (error 200)"},
-      {"memory", "the GPU's driver does not give memory (error 2)"},
-      {"launch", "the GPU's driver does not start the kernel (error 1)"},
-      {"sum", "the GPU gives other numbers than the host for uint32"},
-      {"crc", "the GPU gives other numbers than the host for float64"},
+      {"init", "the GPU's driver cannot start (error 100)"},
+      {"device", "the GPU's driver cannot find the device (error 101)"},
+      {"compile", "the GPU's compiler does not compile for sm_90: invalid arch"},
+      {"load", "the GPU's driver cannot load the kernel (error 200)"},
+      {"memory", "the GPU's driver cannot allocate memory (error 2)"},
+      {"launch", "the GPU's driver cannot launch the kernel (error 1)"},
+      {"sum", "the GPU computes other numbers than the host for uint32"},
+      {"crc", "the GPU computes other numbers than the host for float64"},
   };
   for (const auto& [fault, text] : faults) {
     ::setenv("MSPROBE_FAKE_GPU_FAULT", fault, 1);
@@ -174,10 +174,10 @@ TEST_CASE("device: code for what the compiler does not know yet") {
     CHECK(reason(cuda()) == "");
     ::unsetenv("MSPROBE_FAKE_GPU_CODE");
     CHECK(reason(cuda()) ==
-          "the GPU's compiler does not make code for sm_" + std::string(capability) + ": invalid arch");
+          "the GPU's compiler does not compile for sm_" + std::string(capability) + ": invalid arch");
   }
   ::setenv("MSPROBE_FAKE_GPU_CAPABILITY", "103", 1);
-  CHECK(reason(cuda()) == "this GPU is slow in double precision, in which the kernel adds");
+  CHECK(reason(cuda()) == "this GPU is slow in double precision, in which the kernel computes sums");
   ::unsetenv("MSPROBE_FAKE_GPU_CAPABILITY");
 }
 

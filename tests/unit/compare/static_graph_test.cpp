@@ -96,7 +96,7 @@ TEST_CASE("csv rows: quotes, line ends, blank lines, byte order mark") {
 
 TEST_CASE("csv rows: what is no csv is refused with its line") {
   CHECK_THROWS_WITH_AS(rows_of("a\n\"b"), Contains("line 2: a quote is not closed"), FormatError);
-  CHECK_THROWS_WITH_AS(rows_of("\"a\"b"), Contains("text behind a closing quote"), FormatError);
+  CHECK_THROWS_WITH_AS(rows_of("\"a\"b"), Contains("text after a closing quote"), FormatError);
   CHECK_THROWS_WITH_AS(rows_of(std::string_view("a\0b", 3)), Contains("NUL"), FormatError);
   CHECK_THROWS_WITH_AS(rows_of(std::string(sheets::CsvRows::kMaxRowBytes + 1, 'x')),
                        Contains("longer than 1 MiB"), FormatError);

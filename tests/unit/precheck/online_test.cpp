@@ -62,7 +62,7 @@ TEST_CASE("online: messages") {
   CHECK(refusal("[]") == "the training: sent a message of an unknown kind");
   CHECK(refusal(R"({"call": -1})") == "the training: sent a message whose call is not a number");
   CHECK(refusal(R"({"unused": 0, "blocks": [[1]]})") ==
-        "the training: sent a message with a block that has no place");
+        "the training: sent a message with a block that is not a pair of numbers");
   CHECK(refusal(R"({"backward": 1})") == "the training: sent a message without an entry");
   for (const char* leaf : {"", "..", "a/b", "rank", "rank-1", "rank1/..", "proc1x", "tile0"}) {
     CHECK(refusal(R"({"skipped": 1, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": ")" +
@@ -70,8 +70,8 @@ TEST_CASE("online: messages") {
   }
 
   OnlineStart start;
-  CHECK_THROWS_WITH_AS(read_online_start("{}", start), "the training: sent a message that does not begin",
-                       FormatError);
+  CHECK_THROWS_WITH_AS(read_online_start("{}", start),
+                       "the training: sent a message without the member begin", FormatError);
   CHECK_THROWS_WITH_AS(
       read_online_start(
           R"({"begin": {"folder": "f", "cases": "c", "python": "p", "device": "cpu", "timeout": 1, "tensors": 3,

@@ -86,7 +86,7 @@ TEST_CASE("what is no workbook") {
   CHECK_REFUSED(archive::build_zip({{.name = "x", .payload = ""}}), "xl/workbook.xml: missing");
   Parts parts = with_rows("");
   parts.relations = "<Relationships/>";
-  CHECK_REFUSED(parts, "the sheet 'Sheet1' is nowhere");
+  CHECK_REFUSED(parts, "the sheet 'Sheet1' has no part in the file");
   parts.relations = R"(<R><Relationship Id="rId1" Target="../../etc/passwd"/></R>)";
   CHECK_REFUSED(parts, "xl/../../etc/passwd: missing");
 }
@@ -97,12 +97,12 @@ TEST_CASE("broken parts") {
   CHECK_REFUSED(parts, "sheet1.xml: line 1: no element found");
   parts.sheet = "<worksheet><a></b></worksheet>";
   CHECK_REFUSED(parts, "mismatched tag");
-  CHECK_REFUSED(with_rows("<row><c><v>one</v></c></row>"), "'one' is no number");
-  CHECK_REFUSED(with_rows("<row><c><v>1e999</v></c></row>"), "'1e999' is no number");
+  CHECK_REFUSED(with_rows("<row><c><v>one</v></c></row>"), "'one' is not a number");
+  CHECK_REFUSED(with_rows("<row><c><v>1e999</v></c></row>"), "'1e999' is not a number");
   CHECK_REFUSED(with_rows("<row><c t='s'><v>0</v></c></row>"), "there is no shared text 0");
-  CHECK_REFUSED(with_rows("<row><c t='s'><v>-1</v></c></row>"), "no number of a text");
-  CHECK_REFUSED(with_rows("<row><c r='7'><v>1</v></c></row>"), "'7' is no cell");
-  CHECK_REFUSED(with_rows("<row><c r='B1'><v>1</v></c><c r='A1'><v>1</v></c></row>"), "in disorder");
+  CHECK_REFUSED(with_rows("<row><c t='s'><v>-1</v></c></row>"), "not the number of a text");
+  CHECK_REFUSED(with_rows("<row><c r='7'><v>1</v></c></row>"), "'7' is not a cell");
+  CHECK_REFUSED(with_rows("<row><c r='B1'><v>1</v></c><c r='A1'><v>1</v></c></row>"), "out of order");
   CHECK_REFUSED(with_rows("<row><c r='XFE1'><v>1</v></c></row>"), "more columns");
   CHECK_REFUSED(with_rows("<row><c r='ZZZZZZZZZZZZZZZZZZZZZZZZ1'><v>1</v></c></row>"), "more columns");
   const std::string whole = workbook_of(with_rows("<row><c><v>1</v></c></row>"));

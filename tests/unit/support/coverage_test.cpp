@@ -29,7 +29,7 @@ TEST_CASE("explained things are no part of the share") {
   Coverage coverage;
   coverage.compared = 1;
   coverage.explained = 99;
-  coverage.miss("one side alone has it", "x");
+  coverage.miss("only one side has it", "x");
   CHECK(coverage.share() == 0.5);
   CHECK(coverage.asked() == 101);
 }
@@ -46,7 +46,7 @@ TEST_CASE("what was not compared, by reasons") {
   CHECK(coverage.text("tensors") == "none of 3 tensors was compared: it is NaN in both runs, a");
   coverage.compared = 1'000;
   Coverage other;
-  other.miss("one side alone has it", "b", 2);
+  other.miss("only one side has it", "b", 2);
   other.miss("it is NaN in both runs", "c");
   coverage.add(other);
   CHECK(coverage.text("tensors") ==

@@ -238,11 +238,11 @@ class Trainer:
         if self._communication is not None:
             self._communication.log_and_leave(self._engine.setting("step"), self.rank)
         if self._engine.collecting():
-            guarded("the figures before a step", self._attachment.before_step, number, *more)
+            guarded("the statistics before a step", self._attachment.before_step, number, *more)
 
     def _after_step(self, number):
         if self._attachment is not None and self._engine.collecting():
-            guarded("the figures after a step", self._attachment.after_step, number)
+            guarded("the statistics after a step", self._attachment.after_step, number)
         self._stepped.add(number)
         if len(self._stepped) == len(self._training.optimizers):
             self._end_step()
@@ -258,9 +258,9 @@ class Trainer:
             return
         try:
             if self._attachment is not None:
-                guarded("fetching figures", self._attachment.fetch)
+                guarded("fetching statistics", self._attachment.fetch)
             if self._communication is not None:
-                guarded("fetching figures", self._communication.fetch)
+                guarded("fetching statistics", self._communication.fetch)
             result = self._engine.step_end()
             if self._attachment is not None:
                 self._attachment.step_ends()
@@ -274,7 +274,7 @@ class Trainer:
         if result["alerts"] and self._alert_callback is not None:
             guarded("the callback of alerts", self._alert_callback, self._engine.alerts())
         if result["finished"]:
-            log.info("monitor: Finish monitor")
+            log.info("monitor: the last requested step is over")
             self._detach()
         if self._dynamic:
             changed = self._engine.reload()
@@ -310,7 +310,7 @@ class Trainer:
         rank = self._rank_of_process()
         if rank is not None and rank != self.rank:  # processes may have found each other in the meantime
             self.rank = rank
-            guarded("knowing the rank", self._engine.set_rank, rank)
+            guarded("getting the rank", self._engine.set_rank, rank)
 
     def _held(self, quantity):
         return {tag: {key: self._number(value) for key, value in figures.items() if isinstance(value, (int, float))}

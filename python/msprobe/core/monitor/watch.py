@@ -104,7 +104,7 @@ class WatchedCalls:
         if not settings.xy_distribution:
             return
         if not (forward or backward):
-            log.warn("monitor: forward_only and backward_only cannot be combined: they leave no figures of %ss" % self.WORD)
+            log.warn("monitor: forward_only and backward_only cannot be combined: no statistics of %ss remain" % self.WORD)
             return
         for stage, path, module in self.parts_of(models):
             if settings.all_xy or self._watch.targets.has_module(stage, path):

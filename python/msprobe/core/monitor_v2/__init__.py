@@ -53,7 +53,7 @@ class TrainerMonitorV2:
     def step(self) -> None:
         """Ends a step, unless the optimizer's steps do so."""
         if self._follows_optimizer:
-            log.warn_once("monitor: every step of the optimizer is one of the monitor: step() does nothing")
+            log.warn_once("monitor: step() does nothing: each step of the optimizer ends a step of the monitor")
             return
         if self._hooks is not None:
             self._hooks.without_optimizer()
@@ -73,7 +73,7 @@ class TrainerMonitorV2:
             return
         try:
             if self._hooks is not None:
-                guarded("fetching figures", self._hooks.fetch)
+                guarded("fetching statistics", self._hooks.fetch)
             result = self._engine.step_end()
             if self._hooks is not None:
                 self._hooks.step_ends()

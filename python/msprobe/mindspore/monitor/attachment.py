@@ -53,5 +53,5 @@ class Attachment:
         self._watch.observer.observe(self._watch.engine.series("other", stage, name), tensor)
 
     def remove(self):
-        guarded("taking hooks off", self._cells.remove)
-        guarded("taking hooks off", self._unreduced.remove)
+        guarded("removing hooks", self._cells.remove)
+        guarded("removing hooks", self._unreduced.remove)

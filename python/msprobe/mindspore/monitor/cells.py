@@ -36,7 +36,7 @@ class _WatchedCell:
 
     def _called(self, cell, args, *kwargs_and_output):
         if self._watch.is_on(cell):
-            guarded("the figures of " + self._name, self._observe_call, args, *kwargs_and_output)
+            guarded("the statistics of " + self._name, self._observe_call, args, *kwargs_and_output)
 
     def _observe_call(self, args, *kwargs_and_output):
         kwargs = kwargs_and_output[0] if len(kwargs_and_output) == 2 else {}

@@ -29,12 +29,12 @@ class StepFigures:
         gradients = dict(zip(own, gradients_in(inputs)))
         moments = self._moments(own) if settings.mv_distribution or settings.mg_direction else {}
         for name, parameter in self._parameters.items():
-            guarded("the figures of " + parameter.name, self._measure, parameter, gradients.get(name), moments.get(name))
+            guarded("the statistics of " + parameter.name, self._measure, parameter, gradients.get(name), moments.get(name))
 
     def after_step(self):
         if self._watch.settings.param_distribution:
             for parameter in self._parameters.values():
-                guarded("the figures of " + parameter.name, self._observe, "param_updated", parameter, parameter.tensor)
+                guarded("the statistics of " + parameter.name, self._observe, "param_updated", parameter, parameter.tensor)
 
     def _measure(self, parameter, gradient, moments):
         settings = self._watch.settings

@@ -58,7 +58,7 @@ class Attachment:
     def remove(self):
         for part in self._parts + [self.structure]:
             if part is not None:
-                guarded("taking hooks off", part.remove)
+                guarded("removing hooks", part.remove)
 
 
 def _shared_out(found, optimizers):

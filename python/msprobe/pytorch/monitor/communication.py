@@ -56,10 +56,10 @@ class Communication:
         if not self._only_logs or step < 1:
             return
         if rank == 0:
-            log.info("monitor: > Used communication ops and corresponding stack")
+            log.info("monitor: the calls of communication, and their call stacks:")
             log.info("monitor: " + json.dumps(self._stacks))
         self.remove()
-        raise Exception("exit after first step when print cc stack")
+        raise Exception("monitor: cc_log_only ends the training after the first step")
 
     # ------------------------------------------------------------------
 

@@ -13,12 +13,12 @@ def csv2tensorboard_by_step(monitor_path, time_start=None, time_end=None, proces
     """As in the Python tool: raises RuntimeError for an invalid time, ValueError for other invalid arguments."""
     start, end = _time(time_start), _time(time_end)
     if start is not None and end is not None and start > end:
-        raise ValueError("time_start(%s) greater than time_end(%s)" % (time_start, time_end))
+        raise ValueError("time_start (%s) is after time_end (%s)" % (time_start, time_end))
     if isinstance(process_num, bool) or not isinstance(process_num, int) or process_num <= 0:
-        raise ValueError("process_num(%s) is not a positive integer" % (process_num,))
+        raise ValueError("process_num must be a positive integer, not %s" % (process_num,))
     for name in data_type_list or ():
         if name not in _TYPES:
-            raise ValueError("data type(%s) is not supported, supported data type: %s" % (name, list(_TYPES)))
+            raise ValueError("data_type_list: %s is not one of %s" % (name, list(_TYPES)))
     arguments = ["monitor", "csv2tb", "--monitor_path", monitor_path]
     for option, value in (("--time_start", time_start), ("--time_end", time_end), ("--output_dirpath", output_dirpath)):
         if value is not None:
@@ -34,5 +34,5 @@ def _time(text):
     try:
         return datetime.strptime("2024 %s" % text, "%Y %b%d_%H-%M-%S")
     except ValueError:
-        raise RuntimeError("illegal timestamp: %s, timestamp should be prefix of existing output dirpath, like "
-                           "'Dec03_21-34-40'." % text) from None
+        raise RuntimeError("%s is not a time such as Dec03_21-34-40, with which the name of an output folder begins"
+                           % text) from None

@@ -27,15 +27,15 @@ class StepFigures:
 
     def before_step(self):
         self._is_first = self._watch.engine.setting("step") == 0
-        guarded("looking into the optimizer", self._reader.refresh)
+        guarded("reading the optimizer", self._reader.refresh)
         for parameter in self._parameters.values():
-            guarded("the figures of " + parameter.name, self._measure_before, parameter)
+            guarded("the statistics of " + parameter.name, self._measure_before, parameter)
 
     def after_step(self):
         self._has_stepped = True
         if self._watch.settings.param_distribution:
             for parameter in self._parameters.values():
-                guarded("the figures of " + parameter.name, self._measure_parameter, parameter, "param_updated")
+                guarded("the statistics of " + parameter.name, self._measure_parameter, parameter, "param_updated")
 
     def _measure_before(self, parameter):
         settings = self._watch.settings
@@ -55,7 +55,7 @@ class StepFigures:
     def _gradient(self, parameter):
         gradient = self._reader.gradient(parameter.tensor)
         if gradient is None and not self._skips_empty:
-            log.warn_once("monitor: grad is None: %s, maybe something wrong happened." % parameter.name)
+            log.warn_once("monitor: %s has no gradient (grad is None)" % parameter.name)
         return gradient
 
     def _measure_moments(self, parameter, gradient):

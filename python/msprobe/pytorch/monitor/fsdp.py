@@ -18,7 +18,7 @@ def check(models):
     for model in models:
         for module in model.modules():
             if is_flat(module) and not getattr(module, "_use_orig_params", True):
-                raise ValueError("Only Support fsdp1 with use_orig_params=True")
+                raise ValueError("monitor: FSDP1 is supported only with use_orig_params=True")
 
 
 # ---------------------------------------------------------------------- FSDP1

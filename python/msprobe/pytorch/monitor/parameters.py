@@ -53,7 +53,7 @@ class _Copies:
         try:
             return torch.distributed.get_rank(group) > 0
         except Exception:
-            guard("asking for the place in a process group")
+            guard("getting the rank in a process group")
             return False
 
     def is_one(self, tensor):
@@ -96,7 +96,7 @@ class Unreduced:
 
     def remove(self):
         for source in self._sources:
-            guarded("taking off a hook", source.remove)
+            guarded("removing a hook", source.remove)
         self._sources = []
 
     def _accumulated(self, tensor):

@@ -28,13 +28,13 @@ class Structure:
                             "module_struct.json")
         guarded("writing " + path, self._write, path)
         self.remove()
-        raise Exception("exit after first monitor step when print model struct")
+        raise Exception("monitor: print_struct ends the training after the first step")
 
     def _write(self, path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with whole_file(path, encoding="utf-8") as file:
             json.dump(self._modules, file, indent=2)
-        log.info("monitor: save module struct to %s" % path)
+        log.info("monitor: the structure of the model is written to %s" % path)
 
     def remove(self):
         for watched in self._watched:

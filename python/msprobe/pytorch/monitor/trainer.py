@@ -32,7 +32,7 @@ class TrainerMon(Trainer):
             return {"pp_stage": distributed.get_rank(group),
                     "group_mates": str(distributed.get_process_group_ranks(group))}
         except Exception:
-            guard("asking for the place in a process group")
+            guard("getting the rank in a process group")
             return super()._place(group)
 
     def _check_models(self, models):

@@ -78,7 +78,7 @@ class Hooks:
 
     def remove(self):
         for part in self._parts:
-            guarded("taking hooks off", part.remove)
+            guarded("removing hooks", part.remove)
         self._parts = []
 
     # ------------------------------------------------------------------ values
@@ -101,11 +101,11 @@ class Hooks:
 
     def _before_step(self):
         if self.is_on():
-            guarded("the figures before a step", self._measure_before)
+            guarded("the statistics before a step", self._measure_before)
 
     def _after_step(self):
         if self.is_on():
-            guarded("the figures after a step", self._measure_after)
+            guarded("the statistics after a step", self._measure_after)
         self._told()
 
     def _measure_before(self):
@@ -144,8 +144,8 @@ class Hooks:
     def without_optimizer(self):
         """Ends a step that no optimizer reports: the available values are measured now."""
         if self._optimizer is None and self.is_on():
-            guarded("the figures of a step", self.measure_gradients)
-            guarded("the figures of a step", self._measure_parameters, "param_updated")
+            guarded("the statistics of a step", self.measure_gradients)
+            guarded("the statistics of a step", self._measure_parameters, "param_updated")
 
     def fetch(self):
         self._observer.fetch()

@@ -48,7 +48,7 @@ class Attempt:
         be sent."""
         self.part.begin()
         if not all(map(entries.is_plain, self.tensors)):
-            raise entries.NotSent("tensors among its arguments are no plain ones")
+            raise entries.NotSent("its arguments hold tensors of subclasses or other layouts")
         _check_size(self.tensors)
         self.part.add_list("input_args", args, "input")
         self.part.add_mapping("input_kwargs", kwargs, "kwargs")

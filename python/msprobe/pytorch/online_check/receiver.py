@@ -258,7 +258,7 @@ class _Connection:
             except _BLOCKED:
                 return False
             if not piece:
-                raise _Late("it ended the connection" if self.greeted else "it said nothing")
+                raise _Late("it ended the connection" if self.greeted else "it sent nothing")
             self._in += piece
             self._take()
         return True
@@ -285,7 +285,7 @@ class _Connection:
                 break
             kind, size = wire.FRAME.unpack_from(self._in)
             if kind not in _LIMITS or size > _LIMITS[kind]:
-                raise _Closed("it sent what is no frame")
+                raise _Closed("it sent data that is not a frame")
             if len(self._in) < wire.FRAME.size + size:
                 break
             content = bytes(self._in[wire.FRAME.size:wire.FRAME.size + size])
@@ -300,12 +300,12 @@ class _Connection:
         if received[:len(wire.MAGIC)] != wire.MAGIC[:len(received)]:
             if received[:1] == b"\x16":
                 raise _Closed("it speaks TLS, for which --tls names certificates")
-            raise _Closed("it is no msprobe")
+            raise _Closed("it is not msprobe")
         if len(received) < wire.FIRST.size:
             return False
         _, version, size = wire.FIRST.unpack(received)
         if size > wire.LONGEST_FIRST:
-            raise _Closed("it is no msprobe")
+            raise _Closed("it is not msprobe")
         if len(self._in) < wire.FIRST.size + size:
             return False
         try:
@@ -318,7 +318,7 @@ class _Connection:
             raise _Closed("it speaks version %d of the protocol%s, and this msprobe version %d: install the same release on "
                           "both sides" % (version, " (%s)" % release[:40] if isinstance(release, str) else "", wire.VERSION))
         if not isinstance(training, str) or not isinstance(release, str) or len(training) > 64:
-            raise _Closed("it did not say who it is")
+            raise _Closed("it did not identify itself")
         del self._in[:wire.FIRST.size + size]
         self.training = training
         self._say(wire.first_frame({"release": self.receiver.release}))
@@ -328,7 +328,7 @@ class _Connection:
 
     def _take_frame(self, kind, content):
         if self.ended:
-            raise _Closed("it went on behind its end")
+            raise _Closed("it sent data after its end")
         try:
             if kind == wire.TENSORS:
                 self.store.add_tensors(content)
@@ -343,7 +343,7 @@ class _Connection:
                 self._add_message(b'{"end": 0}')
                 self._say(wire.frame(wire.DONE))
         except OSError as error:
-            raise _Late("what it sent cannot be kept: %s" % wire.reason_of(error)) from None
+            raise _Late("its data cannot be stored: %s" % wire.reason_of(error)) from None
         if self.store.bytes >= _MOST_WAITING or self.receiver.is_full():
             self._paused = time.monotonic()
 
@@ -361,7 +361,7 @@ class _Connection:
         if self._deadline is not None and now > self._deadline:
             raise _Late("it did not begin within %d s" % _LONGEST_GREETING)
         if self._frame_began is not None and self._paused is None and now - self._frame_began > _LONGEST_FRAME:
-            raise _Late("it did not finish within %d s what it had begun" % _LONGEST_FRAME)
+            raise _Late("it did not complete a frame within %d s" % _LONGEST_FRAME)
         if self.store is None:
             return False
         some = self.store.look()
@@ -380,7 +380,7 @@ class _Connection:
             self._paused = now
         elif now - self._paused > _LONGEST_STALL and (
                 self.store.bytes >= _MOST_WAITING or self.receiver.has_most(self.store)):
-            raise _Late("it sent more than is judged, and nothing of it was judged for %d s" % _LONGEST_STALL)
+            raise _Late("it sent calls faster than they are judged, and none was judged for %d s" % _LONGEST_STALL)
         return False
 
     def close(self, reason=None):
@@ -437,8 +437,8 @@ class Receiver:
             raise wire.Unsuitable("%s: %s" % (host, wire.reason_of(error))) from None
         family, _, _, _, address = found[0]
         if self.context is None and not wire.is_loopback(address[0]):
-            raise wire.Unsuitable("%s is not a loopback address: other machines are listened to with certificates alone, whose "
-                             "folder --tls names" % (host or address[0]))
+            raise wire.Unsuitable("%s is not a loopback address: other machines can connect only with certificates, whose folder "
+                                  "--tls names" % (host or address[0]))
         listener = socket.socket(family, socket.SOCK_STREAM)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -520,7 +520,7 @@ class Receiver:
                 return False
             place = counts.most_common(1)[0][0]
         oldest = min((one for one in new if one.place == place), key=lambda one: (one.has_spoken, one.number))
-        self._end(oldest, "it did not say who it is, and makes room for another connection")
+        self._end(oldest, "it did not identify itself, and another connection needs its place")
         return len(self._stores) < _MOST_CONNECTIONS
 
     def _attend(self, connection, work, *arguments):
@@ -544,7 +544,8 @@ class Receiver:
         self._connections.pop(connection.number, None)
         self._eager.discard(connection)
         if not connection.ended:
-            self.lines.say("warning", "%s: %s%s" % (connection.peer, reason, ": what came is judged" if began else ""))
+            self.lines.say("warning", "%s: %s%s" % (
+                connection.peer, reason, ": the calls that arrived are judged" if began else ""))
         self._tell_open()
 
     def close_later(self, connection):
@@ -570,7 +571,7 @@ class Receiver:
             if connection is not None:
                 if not connection.ended:
                     connection.ended = True  # it is not waited for any more
-                    connection.close("what it sent could not be judged")
+                    connection.close("its calls could not be judged")
                 else:
                     connection.close()
                 self._eager.discard(connection)

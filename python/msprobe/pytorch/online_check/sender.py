@@ -124,7 +124,7 @@ class _Connection:
         while len(self._in) >= wire.FRAME.size:
             kind, size = wire.FRAME.unpack_from(self._in)
             if size > wire.LONGEST_TEXT:
-                raise _Lost("it sent what is no frame")
+                raise _Lost("it sent data that is not a frame")
             end = wire.FRAME.size + size
             if len(self._in) < end:
                 break
@@ -188,8 +188,8 @@ class Server(Elsewhere):
         except OSError:
             return  # the thread reports it
         if not all(wire.is_loopback(one[4][0]) for one in found):
-            raise wire.Unsuitable("%s is another machine, to which tensors are sent with certificates alone: tls_path "
-                                      "names their folder" % self._host)
+            raise wire.Unsuitable("%s is another machine, to which tensors are sent only with certificates: tls_path names their "
+                                  "folder" % self._host)
 
     # ------------------------------------------------------------------ the training's side
 
@@ -212,7 +212,7 @@ class Server(Elsewhere):
             self._waiting_calls += 1
             is_first, self._told_full = not self._told_full, True
         if is_first:
-            log.warn("task acc_check: %s takes fewer calls than come: some get their turn in later steps" % self.name)
+            log.warn("task acc_check: %s takes fewer calls than the training makes: some wait for later steps" % self.name)
         return True
 
     @staticmethod
@@ -396,7 +396,7 @@ class Server(Elsewhere):
                 except (OSError, ValueError, _Lost) as error:
                     has_warned = self._end_connection()
                     if has_warned:
-                        log.warn("task acc_check: the connection to %s was lost: %s: nothing is judged until it is there "
+                        log.warn("task acc_check: the connection to %s was lost: %s: nothing is judged until it can be reached "
                                  "again" % (self.name, wire.reason_of(error)))
                 finally:
                     connection.socket.close()
@@ -405,7 +405,7 @@ class Server(Elsewhere):
                 if since - began > _LONGEST_PAUSE:
                     pause, losses = 1.0, 0
                 if losses >= _MOST_LOSSES:
-                    raise _Refused("connections to it do not last")
+                    raise _Refused("its connections end early")
             self._sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return None
@@ -433,7 +433,7 @@ class Server(Elsewhere):
         plain = socket.create_connection((self._host, self._port), _LONGEST_CONNECT)
         try:
             if self._context is None and not wire.is_loopback(plain.getpeername()[0]):
-                raise _Refused("it is another machine, to which tensors are sent with certificates alone (tls_path)")
+                raise _Refused("it is another machine, to which tensors are sent only with certificates (tls_path)")
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             wire.keep_alive(plain)
             try:
@@ -441,7 +441,7 @@ class Server(Elsewhere):
                     plain = self._context.wrap_socket(plain, server_hostname=self._host)
                 self._greet(plain, end)
             except (_Lost, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-                raise _Lost("it ends the connection before it greets, perhaps because it listens %s, or has too many "
+                raise _Lost("it ends the connection before its greeting, perhaps because it listens %s, or has too many "
                             "connections" % ("with certificates (--tls), for which there is tls_path" if self._context is None
                                              else "without certificates (--tls)")) from None
             except ssl.SSLError as error:
@@ -457,7 +457,7 @@ class Server(Elsewhere):
         head = self._read(plain, wire.FIRST.size, end)
         magic, version, size = wire.FIRST.unpack(head)
         if magic != wire.MAGIC or size > wire.LONGEST_FIRST:
-            raise _Refused("it is no msprobe" + (", or it speaks TLS, for which tls_path names certificates"
+            raise _Refused("it is not msprobe" + (", or it speaks TLS, for which tls_path names certificates"
                                                  if self._context is None else ""))
         try:
             release = str(json.loads(self._read(plain, size, end).decode()).get("release"))[:40]
@@ -511,7 +511,7 @@ class Server(Elsewhere):
                 elif kind == wire.DONE and is_over:
                     return
                 else:
-                    raise _Lost("it sent what is no frame")
+                    raise _Lost("it sent data that is not a frame")
             if at == len(content):
                 content, at = memoryview(self._batch(work)), 0
                 if not content and self._is_ending and not is_over:

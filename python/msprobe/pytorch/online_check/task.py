@@ -122,8 +122,8 @@ class Task:
         left_out, count = self._turns.left_out()
         if 0 < left_out < count and not self._has_told and _native.info()["rank"] <= 0:
             self._has_told = True
-            log.info("task acc_check: %d of %d operations of a step never had their turn, and nothing is known of them: a larger "
-                     "budget, or more steps, would judge them" % (left_out, count))
+            log.info("task acc_check: %d of %d operations of a step were never judged: a larger budget, or more steps, would "
+                     "judge them" % (left_out, count))
 
     def _is_on(self):
         return self.judge is not None and self.judge.alive and self._process == os.getpid()
@@ -173,7 +173,7 @@ class Task:
     def _attempt(self, call, args, kwargs):
         kind, name = operation = self._names.get(call[0], (None, None))
         if operation in self.judge.skipped or name in _NEVER:
-            return self._refuse(call, None if operation in self.judge.skipped else "it does more than to compute")
+            return self._refuse(call, None if operation in self.judge.skipped else "it does more than compute")
         if not self._turns.is_next(call):
             return None
         tensors = structures.tensors_in((args, kwargs))
