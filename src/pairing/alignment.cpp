@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "dump/names.hpp"
 #include "pairing/places.hpp"
@@ -106,7 +107,7 @@ enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, k
 struct AlignedEntries {
   std::vector<std::uint32_t> apis;  // of one direction, in order
   std::array<std::vector<std::uint32_t>, kGrades> symbols;
-  std::vector<bool> has_path;
+  std::vector<std::uint64_t> paths;  // their hashes; 0 for entries without a path
 };
 
 class Signatures {
@@ -123,7 +124,7 @@ class Signatures {
     kinds_.clear();
     paths_.clear();
     for (std::vector<std::uint32_t>& symbols : out.symbols) symbols.reserve(apis.size());
-    out.has_path.reserve(apis.size());
+    out.paths.reserve(apis.size());
     for (const std::uint32_t api : apis) {
       const std::string_view name = api_name(side, api);
       const dump::EntryName parsed = side.parsed_name(api);
@@ -140,7 +141,7 @@ class Signatures {
           shapes = mixed(mixed(shapes, static_cast<std::uint64_t>(item.state) + (kind_hash(side, item) << 8)),
                          shape_hash(side, item));
       }
-      out.has_path.push_back(place != 0);
+      out.paths.push_back(place);
       const std::uint64_t at_place = mixed(parsed.is_module && other_classes_ ? 1 : work, place);
       out.symbols[kWithShapes].push_back(number(mixed(at_place, shapes), 0));
       // Without a path, only the name would remain to pair by.
@@ -247,10 +248,11 @@ class EntryAligner {
 
   void align_direction(Direction direction) {
     Signatures signatures(of_other_operations(target_, golden_));
-    const AlignedEntries t = signatures.of(
-        target_, target_construct_, entries(target_, direction, out_.golden_of, out_.target_update_alone));
-    const AlignedEntries g = signatures.of(
-        golden_, golden_construct_, entries(golden_, direction, out_.target_of, out_.golden_update_alone));
+    AlignedEntries t = signatures.of(target_, target_construct_,
+                                     entries(target_, direction, out_.golden_of, out_.target_update_alone));
+    AlignedEntries g = signatures.of(golden_, golden_construct_,
+                                     entries(golden_, direction, out_.target_of, out_.golden_update_alone));
+    keep_recomputed_apart(t, g, direction);
     std::vector<SequenceRange> gaps = {
         {0, static_cast<std::uint32_t>(t.apis.size()), 0, static_cast<std::uint32_t>(g.apis.size())}};
     for (std::size_t grade = 0; grade < kGrades; ++grade) {
@@ -278,6 +280,27 @@ class EntryAligner {
       gaps = std::move(left);
     }
     pair_moved(t, g, signatures.alphabet());
+  }
+
+  /// Recomputed calls, and backward entries, of a module that both sides have are not those of another one.
+  void keep_recomputed_apart(AlignedEntries& t, AlignedEntries& g, Direction direction) {
+    if (direction == Direction::forward) {
+      const std::unordered_set<std::uint64_t> ours(t.paths.begin(), t.paths.end());
+      for (const std::uint64_t path : g.paths) {
+        if (path != 0 && ours.contains(path)) common_paths_.insert(path);
+      }
+    }
+    const auto keep = [&](const Side& side, AlignedEntries& entries) {
+      std::uint32_t backward = 0;
+      while (backward < side.apis.size() && side.parsed_name(backward).direction != Direction::backward)
+        ++backward;
+      for (std::size_t i = 0; i < entries.apis.size(); ++i) {
+        if (entries.apis[i] >= backward && common_paths_.contains(entries.paths[i]))
+          entries.symbols[kWithoutPath][i] = entries.symbols[kWithShapes][i];
+      }
+    };
+    keep(target_, t);
+    keep(golden_, g);
   }
 
   /// Replaces one call of a match by an equal free call that has the other side's name. Calls that are made
@@ -320,7 +343,7 @@ class EntryAligner {
       if (alone_in_target[symbol] >= kSeveral || alone_in_golden[symbol] >= kSeveral) continue;
       const std::uint32_t target = t.apis[alone_in_target[symbol]];
       const std::uint32_t golden = g.apis[alone_in_golden[symbol]];
-      if (t.has_path[alone_in_target[symbol]] || api_name(target_, target) == api_name(golden_, golden) ||
+      if (t.paths[alone_in_target[symbol]] != 0 || api_name(target_, target) == api_name(golden_, golden) ||
           alike(target, golden))
         pair(target, golden);
     }
@@ -441,6 +464,7 @@ class EntryAligner {
   const ConstructTable* target_construct_ = nullptr;
   const ConstructTable* golden_construct_ = nullptr;
   Alignment out_;
+  std::unordered_set<std::uint64_t> common_paths_;  // of modules around forward entries of both sides
   TextIndex golden_names_;
 };
 

@@ -257,6 +257,35 @@ TEST_CASE("a forward that only one side computes again leaves the backward entri
         "Functional.linear.0.backward");
 }
 
+TEST_CASE("what is computed again in one module is not a call of another") {
+  DumpText one;
+  DumpText other;
+  for (DumpText* side : {&one, &other}) {
+    for (const int call : {0, 1}) linear(*side, call);
+    unary(*side, "Torch.exp", 0);
+    side->backward("Torch.exp.0.backward", {tensor(1)}, {tensor(1)});
+    linear(*side, 2);
+  }
+  one.backward("Functional.linear.2.backward", {tensor(1)}, {tensor(1)});
+  other.backward("Functional.linear.1.backward", {tensor(1)}, {tensor(1)});
+  const std::string a = "Module.a.Linear.forward.0";
+  const std::string b = "Module.b.Linear.forward.0";
+  const auto ours = construct_of({{"Functional.linear.0.forward", a},
+                                  {"Functional.linear.1.forward", b},
+                                  {"Functional.linear.2.forward", a},
+                                  {"Functional.linear.2.backward", a}});
+  const auto theirs = construct_of({{"Functional.linear.0.forward", a},
+                                    {"Functional.linear.1.forward", b},
+                                    {"Functional.linear.2.forward", b},
+                                    {"Functional.linear.1.backward", b}});
+  const Side target = one.side();
+  const Side golden = other.side();
+  const auto names = partners(target, golden, align(target, golden, &ours, &theirs));
+  CHECK(names.at("Functional.linear.1.forward") == "Functional.linear.1.forward");
+  CHECK(names.at("Functional.linear.2.forward").empty());
+  CHECK(names.at("Functional.linear.2.backward").empty());
+}
+
 TEST_CASE("one side empty") {
   DumpText text;
   linear(text, 0);
