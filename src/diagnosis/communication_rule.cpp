@@ -20,6 +20,7 @@ void note_communication(Walk& walk, EntryPair& entry) {
   place.e_out = entry.e_out;
   place.u = entry.u;
   place.arrived = entry.e_out > walk.threshold * (entry.e_in + entry.u);
+  place.follows = entry.touched || entry.upstream.open;
   place.call.operation = entry.name.operation();
   place.call.call = walk.target.calls.find(walk.target_name(entry.target))->second;
   if (place.arrived) {

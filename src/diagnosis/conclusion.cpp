@@ -83,6 +83,7 @@ class StepRanks {
       found.u = call.u;
       found.order = 2 * std::uint64_t{call.api} + 1;
       found.target_api = call.api;
+      found.downstream = call.follows;
       found.entry = call.entry;
       found.golden_entry = call.golden_entry;
       found.module = call.module;
@@ -299,19 +300,24 @@ class Conclusion {
   }
 
   bool joins(const Finding& finding) {
+    const auto lists = [&](const Finding& first) {
+      return std::find(first.other_ranks.begin(), first.other_ranks.end(), finding.rank) !=
+             first.other_ranks.end();
+    };
+    const auto same = std::find_if(out_.findings.begin(), out_.findings.end(), [&](const Finding& first) {
+      return first.rank != finding.rank && same_fault(first, finding) && !lists(first);
+    });
+    if (same != out_.findings.end()) {
+      same->other_ranks.push_back(finding.rank);
+      return true;
+    }
     for (Finding& first : out_.findings) {
-      if (first.rank != finding.rank && same_fault(first, finding)) {
-        first.other_ranks.push_back(finding.rank);
-        return true;
-      }
       if (same_cause(first, finding)) {
         first.repeated += 1 + finding.repeated;
         return true;
       }
-      const bool listed = std::find(first.other_ranks.begin(), first.other_ranks.end(), finding.rank) !=
-                          first.other_ranks.end();
       if (same_change(first, finding) ||
-          (listed && first.rule == finding.rule && first.module == finding.module)) {
+          (lists(first) && first.rule == finding.rule && first.module == finding.module)) {
         first.concerned += first.rank == finding.rank ? finding.concerned : 0;
         return true;
       }

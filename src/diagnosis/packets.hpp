@@ -20,7 +20,7 @@ void carry(auto& packet, Carried<Finding> auto& finding) {
 
 void carry(auto& packet, Carried<CommPlace> auto& place) {
   packet(place.call, place.entry, place.golden_entry, place.module, place.where, place.api, place.e_in,
-         place.e_out, place.u, place.arrived);
+         place.e_out, place.u, place.arrived, place.follows);
 }
 
 void carry(auto& packet, Carried<MeetingPoint> auto& point) {

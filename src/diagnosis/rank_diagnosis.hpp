@@ -86,6 +86,7 @@ struct CommPlace {
   double e_out = 0;
   double u = 0;
   bool arrived = false;  // its own inputs do not explain what came out
+  bool follows = false;  // earlier evidence of its rank may have changed what went in
 };
 
 /// Where two code bases compute the same.

@@ -106,6 +106,32 @@ TEST_CASE("an exchange that left more than anyone gave") {
   CHECK(diagnosis.culprit().text.find("the contributions of all ranks at most 1.0e-07") != std::string::npos);
 }
 
+TEST_CASE("an exchange that earlier evidence may have reached is no second fault") {
+  std::vector<RankFindings> ranks;
+  for (std::int64_t number = 0; number < 2; ++number) {
+    ranks.push_back(rank_of(number, {found_at("Functional.gelu.9.forward", 10)}));
+    ranks.back().communication.push_back(all_reduce(20, 1e-7, 1e-2));
+    ranks.back().communication.back().follows = true;
+  }
+  CHECK(conclude(ranks).independent == 1);
+  for (RankFindings& rank : ranks) rank.communication.back().follows = false;
+  CHECK(conclude(ranks).independent == 2);
+}
+
+TEST_CASE("two differences at one place count a rank once each") {
+  std::vector<RankFindings> ranks;
+  for (std::int64_t number = 0; number < 2; ++number) {
+    Finding rate = found_at("optimizer", 30);
+    Finding decay = rate;
+    decay.text = "SGD: weight_decay is 0.1, golden 0";
+    ranks.push_back(rank_of(number, {rate, decay}));
+  }
+  const Diagnosis diagnosis = conclude(ranks);
+  REQUIRE(diagnosis.independent == 2);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(diagnosis.findings[i].other_ranks == std::vector<std::string>{"rank1"});
+}
+
 TEST_CASE("one rank alone does not show what others sent") {
   std::vector<RankFindings> ranks;
   ranks.push_back(rank_of(0, {}));
