@@ -19,7 +19,10 @@ void note_communication(Walk& walk, EntryPair& entry) {
   place.e_in = entry.e_in;
   place.e_out = entry.e_out;
   place.u = entry.u;
-  place.arrived = entry.e_out > walk.threshold * (entry.e_in + entry.u);
+  place.arrived =
+      entry.e_out > walk.threshold * (entry.e_in + entry.u) &&
+      !walk.equivalent_modules.is_on_way_of_same_gradients(
+          walk.target_name(entry.target), {}, walk.order_of(entry.target), {.error = walk.before});
   place.follows = entry.touched || entry.upstream.open;
   place.call.operation = entry.name.operation();
   place.call.call = walk.target.calls.find(walk.target_name(entry.target))->second;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "diagnosis/limits.hpp"
+#include "diagnosis/taken_gradients.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
@@ -228,6 +229,40 @@ bool EquivalentModules::is_step_equal(const Ahead& ahead) {
 bool EquivalentModules::are_gradients_equal(const Ahead& ahead) {
   bool any = false;
   return gradients_are_equal({}, ahead, any) && any;
+}
+
+bool EquivalentModules::takes_same_gradients(const Ahead& ahead) {
+  if (!taken_) taken_ = difference_of_taken(rank_.target, rank_.golden);
+  return *taken_ <= limit_of(ahead);
+}
+
+bool EquivalentModules::is_on_way_of_same_gradients(std::string_view entry, std::string_view golden_entry,
+                                                    std::uint64_t order, const Ahead& ahead) {
+  if (construct_ == nullptr || !rank_.golden_construct) return false;
+  if (!gradient_orders_) {
+    const dump::Side& side = rank_.target;
+    std::uint64_t first = side.apis.size();
+    std::uint64_t optimizer = 0;
+    for (std::uint32_t api = 0; api < side.apis.size() && optimizer == 0; ++api) {
+      if (side.parsed_name(api).direction == Direction::backward)
+        first = std::min<std::uint64_t>(first, api);
+      else if (dump::is_of_optimizer(construct_->parent(side.text(side.apis[api].name))))
+        optimizer = api;
+    }
+    gradient_orders_ = {2 * first + 1, 2 * optimizer};
+  }
+  if (order <= gradient_orders_->first || order > gradient_orders_->second) return false;
+  const std::string_view name = entry.empty() ? golden_entry : entry;
+  const auto parsed = dump::parse_entry_name(name);
+  const auto is_module = [](std::string_view parent) {
+    const auto around = dump::parse_entry_name(parent);
+    return around && around->is_module;
+  };
+  const dump::ConstructTable& table = entry.empty() ? rank_.golden_construct->table() : *construct_;
+  if (!parsed || parsed->is_module || parsed->direction != Direction::forward ||
+      std::ranges::any_of(table.around(name), is_module))
+    return false;
+  return takes_same_gradients(ahead);
 }
 
 std::uint32_t EquivalentModules::golden_named(std::string_view name) {

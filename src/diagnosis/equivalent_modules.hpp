@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/item_errors.hpp"
@@ -37,6 +39,10 @@ class EquivalentModules {
   bool is_step_equal(const Ahead& ahead);
   /// Whether the gradients of all parameters are equal and at least one is recorded.
   bool are_gradients_equal(const Ahead& ahead);
+  /// Whether a call after the first backward, outside of modules, belongs to a way on which gradients get to
+  /// the optimizers of both sides as the same. `order` is that of a finding.
+  bool is_on_way_of_same_gradients(std::string_view entry, std::string_view golden_entry, std::uint64_t order,
+                                   const Ahead& ahead);
 
   /// Whether the entry under test is inside a module that around() found.
   bool is_inside(std::string_view entry) const;
@@ -52,6 +58,7 @@ class EquivalentModules {
   bool modules_are_equal(const Ahead& ahead);
   bool puts_out_the_same(std::uint32_t module, const Ahead& ahead, bool& trained);
   bool gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any);
+  bool takes_same_gradients(const Ahead& ahead);
   void collect_gradients();
   std::uint32_t golden_named(std::string_view name);
 
@@ -61,6 +68,9 @@ class EquivalentModules {
   TextIndex golden_names_;
   bool golden_indexed_ = false;
   bool collected_ = false;
+  /// From the first backward on, up to the optimizer.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> gradient_orders_;
+  std::optional<double> taken_;       // difference of the gradients that the optimizers take
   std::vector<Gradients> gradients_;  // of the target's parameters that have a partner
   std::vector<Gradients> alone_;
   std::vector<Gradients> golden_alone_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
@@ -20,6 +21,24 @@ std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimiz
     }
   }
   return norms;
+}
+
+double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
+  const auto& our_steps = target.header.training.optimizers;
+  const auto& their_steps = golden.header.training.optimizers;
+  if (our_steps.size() != 1 || their_steps.size() != 1) return kInfinite;
+  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
+  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  double largest = 0;
+  for (const auto& [name, norm] : theirs) largest = std::max(largest, norm);
+  double apart = 0;
+  const auto same = [&](const auto& one, const auto& other) {
+    apart =
+        std::max(apart, std::abs(one.second - other.second) / std::max(other.second, kNoiseShare * largest));
+    return one.first == other.first && std::isfinite(apart);
+  };
+  return largest > 0 && std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same) ? apart
+                                                                                                 : kInfinite;
 }
 
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,

@@ -31,4 +31,9 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
 /// The norms that an optimizer takes, by parameter, as far as they are known.
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer);
 
+/// The largest difference of the norms that the optimizers of both sides take; infinite where they take
+/// gradients of other parameters, or where a side has no optimizer step or several. A gradient that is small
+/// beside the largest may cancel, so that its error counts less.
+double difference_of_taken(const dump::Side& target, const dump::Side& golden);
+
 }  // namespace msprobe::diagnosis

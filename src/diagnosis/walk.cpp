@@ -323,6 +323,13 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
     default:
       break;
   }
+  // One side may reduce, scale or clip gradients in another way.
+  const std::string_view entry = target_api == kNone ? std::string_view() : target_name(target_api);
+  if (equivalent_modules.is_on_way_of_same_gradients(entry, golden_entry, found.order, {.error = ahead})) {
+    found.text += "; the optimizer takes the same gradients";
+    found.confidence = Confidence::hint;
+    return;
+  }
   // Rounding may hide the effect of a difference that is not certain.
   const bool grad = found.kind == Kind::requires_grad;
   if (found.rule == Rule::structure && found.confidence != Confidence::certain && !grad) return;
@@ -332,7 +339,6 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
                            found.kind == Kind::feed;
   const bool structure = found.rule == Rule::structure && found.kind != Kind::argument;
   const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
-  const std::string_view entry = target_api == kNone ? std::string_view() : target_name(target_api);
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; what {} puts out is the same", module);
   } else if (grad && equivalent_modules.are_gradients_equal(seen)) {
@@ -349,9 +355,11 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
 }
 
 bool Walk::is_made_good(const EntryPair& entry) {
-  return !history.evidence && !drift &&
-         !equivalent_modules.around(target_name(entry.target), {}, {.error = before, .other_calls = true})
-              .empty();
+  if (history.evidence || drift) return false;
+  const std::string_view name = target_name(entry.target);
+  return equivalent_modules.is_on_way_of_same_gradients(name, {}, order_of(entry.target),
+                                                        {.error = before}) ||
+         !equivalent_modules.around(name, {}, {.error = before, .other_calls = true}).empty();
 }
 
 void Walk::leave_out(std::uint32_t target_api, double limit) {

@@ -182,7 +182,7 @@ struct Walk {
   void confirm(Finding finding, double before);
   void flip(EntryPair& entry, double error);
   /// Whether the entry is inside a module that hands on the same tensors on both sides, by different
-  /// operations.
+  /// operations, or hands gradients to an optimizer that takes the same.
   bool is_made_good(const EntryPair& entry);
   /// Turns evidence into a hint inside a module that hands on the same tensors on both sides.
   void make_good(Finding& finding, std::uint32_t target_api, std::string_view golden_entry, double ahead);
