@@ -84,10 +84,13 @@ GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   const dump::EntryName theirs = walk_.golden.parsed_name(alignment_.golden_of[forward]);
   Alone alone = Alone::neither;
   for (const std::string_view direction : {"backward", "parameters_grad"}) {
-    const bool here = errors_.entry_named(other_direction(ours, direction)) != kNone;
-    const bool there = golden_named(other_direction(theirs, direction)) != kNone;
-    if (here != there) return here ? Alone::target : Alone::golden;
-    if (here) alone = Alone::both;
+    const std::uint32_t here = errors_.entry_named(other_direction(ours, direction));
+    const std::uint32_t there = golden_named(other_direction(theirs, direction));
+    // A side that recomputes the call runs the backward of that one.
+    const bool again = (here != kNone && alignment_.has_golden(here)) ||
+                       (there != kNone && alignment_.target_of[there] != kNone);
+    if ((here == kNone) != (there == kNone) && !again) return here != kNone ? Alone::target : Alone::golden;
+    if (here != kNone || there != kNone) alone = Alone::both;
   }
   return alone;
 }

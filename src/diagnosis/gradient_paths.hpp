@@ -23,6 +23,8 @@ class GradientPaths : WalkRule {
   void await(const EntryPair& entry, Finding found, const std::string& given);
   void show();
   void missing_backward(EntryPair& entry, double error, double before);
+  /// Whether gradients flow through a call on one side alone, and by other operations on the other.
+  bool any_cut() const { return !cut_.empty(); }
   bool is_backward_one_sided(std::uint32_t forward) { return is_one_sided(backward_alone(forward)); }
   /// The finding about backward entries of one side on the way of a wrong gradient. `forwards`: numbers of
   /// their forward entries. Its text is empty if no backward of these was recorded.

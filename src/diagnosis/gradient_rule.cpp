@@ -338,6 +338,7 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     for (const std::uint32_t each : module->entries) entry.upstream.join(walk_.reached[each]);
   }
   entry.e_in = walk_.floor_of(entry);
+  if (paths_.any_cut()) entry.e_in = std::max(entry.e_in, history_.coarsest / kRoundedElsewhere);
   entry.worst_in = entry.e_in;
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {

@@ -9,6 +9,7 @@
 
 #include "diagnosis/compounds.hpp"
 #include "diagnosis/drift.hpp"
+#include "diagnosis/sentences.hpp"
 #include "dump/tree.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
@@ -339,11 +340,17 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
                            found.kind == Kind::feed;
   const bool structure = found.rule == Rule::structure && found.kind != Kind::argument;
   const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
+  const EquivalentModules::Ahead rounded{std::max({ahead, history.coarsest, kMostOfEqual / kHandedOn}), true,
+                                         true, true};
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; what {} puts out is the same", module);
   } else if (grad && equivalent_modules.are_gradients_equal(seen)) {
     // A gradient that nothing is trained by does no harm, as that of embeddings which are frozen.
     found.text += "; the gradients of all parameters are the same";
+  } else if (grad && equivalent_modules.are_gradients_equal(rounded)) {
+    // A function with a backward of its own, which rounds in another way.
+    found.text += fmt::format("; the gradients of all parameters agree within {}",
+                              error_text(kHandedOn * rounded.error + kRightKernel));
   } else {
     // An argument of a loss may matter in a later step, and gradients may change after the backward.
     if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward(target)} ||

@@ -178,6 +178,36 @@ TEST_CASE("a tensor that is cut off leads over the gradients that are wrong for 
     CHECK(rank.findings.size() > 1);
     CHECK(independent(rank) == 1);
   }
+  SUBCASE("a call that is computed again gives them") {
+    two.target = testing::DumpText();
+    two.golden = testing::DumpText();
+    two.forward("Functional.silu.0.forward", {with(1, kTrained)}, {with(2, ours ? kCut : kTrained)},
+                {with(1, kTrained)}, {with(2, ours ? kTrained : kCut)});
+    two.backward("Functional.linear.0.backward", {tensor(4)}, {}, {tensor(4)}, {});
+    testing::DumpText& again = ours ? two.target : two.golden;
+    again.forward("Functional.silu.1.forward", {with(1, kTrained)}, {with(2, kTrained)});
+    again.backward("Functional.silu.1.backward", {tensor(5)}, {tensor(6)});
+    lacks(ours ? two.golden : two.target);
+    CHECK(no_evidence(diagnosed(two)));
+  }
+  SUBCASE("a function with a backward of its own") {
+    std::string taken = "8";
+    SUBCASE("that is right") {}
+    SUBCASE("that is wrong") {
+      taken = "7";
+    }
+    lacks(ours ? two.golden : two.target);
+    for (testing::DumpText* side : {&two.target, &two.golden}) {
+      side->gradients("Module.a.Linear.parameters_grad.0", {testing::named("w", "[" + tensor(0.5) + "]")});
+      side->training = R"({"optimizers": [{"module": "torch.optim.sgd", "class": "SGD", "groups": [)"
+                       R"({"parameters": ["a.w", "b.w"], "gradient_norms": [8, )" +
+                       (side == &two.target ? taken : std::string("8")) + "]}]}]}";
+    }
+    // The function takes the parameter without its module.
+    (ours ? two.golden : two.target)
+        .gradients("Module.b.Linear.parameters_grad.0", {testing::named("w", "[" + tensor(0.5) + "]")});
+    CHECK(no_evidence(diagnosed(two)) == (taken == "8"));
+  }
   SUBCASE("both lack them: without effect it is a hint") {
     const RankDiagnosis rank = diagnosed(two);
     CHECK(no_evidence(rank));
