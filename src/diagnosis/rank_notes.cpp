@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "measuring/choose_mode.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -110,6 +111,8 @@ void tell_nan(Walk& walk) {
 
 void take_notes(Walk& walk) {
   tell_nan(walk);
+  if (std::string data = measuring::other_data(walk.target, walk.golden); !data.empty())
+    walk.out.notes.push_back(std::move(data));
   if (const std::string counts = walk.split_batch ? "" : other_counts(walk); !counts.empty())
     walk.out.notes.push_back("modules run another number of times in this step: " + counts);
   if (walk.step && walk.golden_step && *walk.step != *walk.golden_step) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "measuring/imports.hpp"
@@ -16,8 +17,12 @@ std::string_view mode_name(Mode mode);
 /// Are the checksums words of 64 bits (xor) instead of CRC-32? Nothing if no tensor shows it.
 std::optional<bool> are_xor(const Side& side);
 
-/// FormatError for dumps that cannot be compared: different tasks, checksums on only one side, or of two
-/// kinds.
+/// "this run has tensors, golden statistics: they are compared by the statistics that both have". Empty if
+/// both have the same kind of data.
+std::string other_data(const Side& target, const Side& golden);
+
+/// Dumps of different tasks are compared by statistics, which every task but structure records. FormatError
+/// for dumps that cannot be compared: of another task, or with checksums of two kinds.
 Mode choose_mode(const Side& target, const Side& golden);
 
 }  // namespace msprobe::measuring
