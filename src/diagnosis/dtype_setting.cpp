@@ -24,10 +24,12 @@ bool is_extreme(double value, std::string_view dtype) {
 
 namespace {
 
-/// The most common pair of types among the items for which `counts` is true.
+/// The most common pair of types among the items for which `counts` is true, and of which one side at least
+/// has a unit roundoff above `finest`.
 template <typename Counts>
 std::optional<DtypeSetting> most_common(const dump::Side& target, const dump::Side& golden,
-                                        const std::vector<std::uint32_t>& golden_item, Counts&& counts) {
+                                        const std::vector<std::uint32_t>& golden_item, Counts&& counts,
+                                        double finest = 0) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> pairs;  // of texts
   std::uint64_t floating = 0;
   const auto is_floating = [](const dump::Side& side, const dump::Item& item) {
@@ -37,7 +39,9 @@ std::optional<DtypeSetting> most_common(const dump::Side& target, const dump::Si
     if (golden_item[i] == kNone || !is_floating(target, target.items[i]) || !counts(target.items[i]))
       continue;
     const dump::Item& partner = golden.items[golden_item[i]];
-    if (!is_floating(golden, partner)) continue;
+    if (!is_floating(golden, partner) || std::max(unit_roundoff(target.text(target.items[i].dtype)),
+                                                  unit_roundoff(golden.text(partner.dtype))) <= finest)
+      continue;
     ++floating;
     ++pairs[{target.items[i].dtype, partner.dtype}];
   }
@@ -67,12 +71,18 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
     parameters->by_parameters = true;
     return parameters;
   }
-  auto products = most_common(target, golden, golden_item, [&](const dump::Item& item) {
+  const auto is_output_of_product = [&](const dump::Item& item) {
     if (item.state != dump::State::output) return false;
     const dump::EntryName name = target.parsed_name(item.api);
     return name.direction == dump::Direction::forward && is_product(name.operation());
-  });
-  if (!holds(products, kMostProductsInOtherDtype) || products->floating < kFewestProducts)
+  };
+  const auto all_products = most_common(target, golden, golden_item, is_output_of_product);
+  // Code outside of the automatic casting leaves some products in float32 on both sides, such as those of a
+  // front end. They say nothing about the others.
+  auto products = most_common(target, golden, golden_item, is_output_of_product, kFinestHalf);
+  if (!holds(products, kMostProductsInOtherDtype) || products->floating < kFewestProducts ||
+      static_cast<double>(products->tensors) <
+          kMostInOtherDtype * static_cast<double>(all_products->floating))
     return std::nullopt;
   products->by_products = true;
   return products;

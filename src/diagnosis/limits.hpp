@@ -78,8 +78,9 @@ inline constexpr unsigned kMostBehindRearranged = 4;
 /// setting of the run. Chosen, not measured: the casts of one module are far fewer, and automatic casting
 /// leaves about half.
 inline constexpr double kMostInOtherDtype = 0.5;
-/// A pair of types is also a setting of the run, automatic casting, if at least this part of the outputs of
-/// matrix products and convolutions has it, and there are at least kFewestProducts such outputs. Chosen, not
+/// A pair of types is also a setting of the run, automatic casting, if at least this part of those outputs of
+/// matrix products and convolutions has it of which one side at least is a half type, if these are
+/// kMostInOtherDtype of all such outputs, and if there are at least kFewestProducts of them. Chosen, not
 /// measured: automatic casting casts all of them, except where the code turns it off.
 inline constexpr double kMostProductsInOtherDtype = 0.9;
 inline constexpr std::uint64_t kFewestProducts = 4;
