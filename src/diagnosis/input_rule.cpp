@@ -163,13 +163,15 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   // Rounding and drift do not change integers, except after a decision that flipped.
   const bool settled = is_integer(target_.text(item.dtype));
   const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
+  // Unrecorded code may select elements whose errors the statistics of a half type hide.
+  const double hidden = derived && !walk_.tensors ? largest_.coarsest / kRoundedElsewhere : 0;
   // The second moment comes from squares of gradients, even of noisy ones.
   const double gradients = std::max(largest_.gradients, history_.gradients);
   const double ahead = data      ? *data
                        : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
                        : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients,
                                              largest_.rounded, history_.noise})
-                                 : std::max(walk_.forward_error(), derived ? largest_.rounded : 0);
+                                 : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden});
   // Data are equal except for single elements; in float32, random numbers and scaling differ a little.
   const double own =
       derived ? kUnrecordedRoundings * u
