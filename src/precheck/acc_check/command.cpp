@@ -74,8 +74,7 @@ class AccCheckCommand final : public Command {
     tls.details(
            "It holds <ca.crt>, <server.crt> and <server.key>, and may hold <crl.pem>, in the form PEM; both "
            "sides have to show "
-           "a certificate that <ca.crt> has signed (docs/online-check.md).
-"
+           "a certificate that <ca.crt> has signed (docs/online-check.md).\n"
            "Without it the command accepts only trainings of this machine, at an address such as localhost.")
         .needs(listen);
     api_info.required({listen});
