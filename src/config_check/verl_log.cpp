@@ -157,8 +157,7 @@ VerlConfig find_verl_config(std::string_view log, const std::string& file) {
       ++count;
     }
   }
-  if (!start)
-    throw FormatError(display(file), "no configuration found: no dictionary with 'actor_rollout_ref'");
+  if (!start) throw FormatError(display(file), "Not found the start with 'actor_rollout_ref' dict in log.");
   VerlConfig config;
   if (count > 1)
     config.warnings.push_back(
@@ -167,8 +166,7 @@ VerlConfig find_verl_config(std::string_view log, const std::string& file) {
   if (!extraction.run(true)) {
     const std::size_t depth = extraction.stream().depth();
     if (!extraction.has_prefix() || !extraction.run(false))
-      throw FormatError(display(file),
-                        fmt::format("the configuration is cut off: {} brackets are open", depth));
+      throw FormatError(display(file), fmt::format("Unclosed dictionary, mismatched brackets of {}", depth));
   }
   config.value = extraction.stream().take();
   if (!config.value.is(Value::Kind::map))

@@ -331,8 +331,8 @@ def casts_are_named(msprobe, scratch):
         (lambda value: value.bfloat16().float(), "rounded to bfloat16"),
         (lambda value: value.bfloat16().half(), "rounded to bfloat16, then to float16"),
         (lambda value: value.half().bfloat16(), "rounded to float16, then to bfloat16"),
-        (lambda value: cut(value).bfloat16(), "cut off to bfloat16, not rounded"),
-        (cut, "cut off to bfloat16, not rounded"),
+        (lambda value: cut(value).bfloat16(), "truncated to bfloat16, not rounded"),
+        (cut, "truncated to bfloat16, not rounded"),
     )
     save_torch(scratch / "base.pt", base)
     for cast, text in casts:

@@ -49,8 +49,8 @@ def binding(parameter_type=framework.Parameter, make_backward=gradients.backward
     )
 
 
-_TOO_LATE = ("torch is MSAdapter's, but was imported after the PrecisionDebugger was created, which records MindSpore's own functions "
-             "and cells: import torch before")
+_TOO_LATE = ("torch is MSAdapter's, but was imported after the PrecisionDebugger was created, which records MindSpore's own "
+             "functions and cells: import torch before")
 
 
 class PrecisionDebugger(debugger.Debugger):

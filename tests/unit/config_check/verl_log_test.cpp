@@ -50,14 +50,14 @@ TEST_CASE("the last configuration counts") {
 }
 
 TEST_CASE("logs without one, and with the beginning of one") {
-  const std::string none = "t.log: no configuration found: no dictionary with 'actor_rollout_ref'";
+  const std::string none = "t.log: Not found the start with 'actor_rollout_ref' dict in log.";
   CHECK(refused("") == none);
   CHECK(refused("actor_rollout_ref") == none);
   CHECK(refused("'actor_rollout_ref': 1") == none);
   CHECK(refused("{'actor_rollout_ref'") == none);
   CHECK(refused("{'actor_rollout_ref\": 1") == none);
   CHECK(refused("{'actor_rollout_ref': {'a': [1,\n") ==
-        "t.log: the configuration is cut off: 3 brackets are open");
+        "t.log: Unclosed dictionary, mismatched brackets of 3");
 }
 
 TEST_CASE("a log that is longer than what is kept of it") {

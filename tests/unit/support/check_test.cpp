@@ -26,7 +26,8 @@ TEST_CASE("a check that fails names the invariant, the file and the line, and is
     text = error.what();
   }
   CHECK(text.starts_with("internal error, please report it: "));
-  CHECK(text.ends_with("check_test.cpp:" + std::to_string(line) + ": an invariant does not hold: one is two"));
+  CHECK(
+      text.ends_with("check_test.cpp:" + std::to_string(line) + ": an invariant does not hold: one is two"));
 }
 
 TEST_CASE("a command in which a check fails ends with status 2") {
