@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the runs of cases and the description of each case."""
 
+import contextlib
 import functools
 import json
 import pathlib
 import re
 import shutil
 
-import torch._dynamo  # every optimizer would load it anew in every child
 import torch
+
+with contextlib.suppress(ImportError):  # PyTorch 1 has none
+    import torch._dynamo  # every optimizer would load it anew in every child
 
 import recorders
 import training
