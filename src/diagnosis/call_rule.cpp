@@ -86,9 +86,12 @@ double CallRule::judge(EntryPair& entry) {
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           walk_.item_of(difference.item).state != State::output;
   // A shape or dtype that only follows from an earlier difference is not evidence again.
-  const bool by_decision =
-      difference.kind == Kind::shape && (walk_.flipped || entry.nature == Nature::discrete);
+  // Rounding flips a decision only where there is rounding; it then changes how much the decision returns.
+  const bool decides = entry.nature == Nature::discrete && difference.item != kNone &&
+                       walk_.item_of(difference.item).state == State::output && walk_.any_error() > 0;
+  const bool by_decision = difference.kind == Kind::shape && (walk_.flipped || decides);
   const bool rearranged = difference.kind == Kind::shape && rearranged_ahead(entry) != nullptr;
+  if (difference.kind == Kind::shape && walk_.any_evidence) entry.touched = true;
   const bool handed_on = (entry.touched && difference.kind != Kind::argument) || by_decision || rearranged;
   Finding found = walk_.finding(entry, difference.kind, Rule::structure, kInfinite);
   found.item = difference.item;
@@ -117,6 +120,11 @@ double CallRule::judge(EntryPair& entry) {
     if (effect && e_out <= kEffect * entry.e_in + entry.u)
       return fmt::format("the errors there are output {}, inputs {}, those before it at most {}",
                          error_text(e_out), error_text(entry.worst_in), error_text(walk_.forward_error()));
+    const bool said = difference.kind == Kind::shape && std::isinf(e_out);
+    if (effect && said) return fmt::format("what goes in differs by {}", error_text(entry.worst_in));
+    if (effect && std::isinf(e_out))
+      return fmt::format("{}; what goes in differs by {}", walk_.error_at(entry.target, e_out),
+                         error_text(entry.worst_in));
     if (effect)
       return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (unseen) return "what it computes is not recorded";

@@ -137,8 +137,13 @@ bool EquivalentModules::puts_out_the_same(std::uint32_t module, const Ahead& ahe
     if (!is_equal(i, ahead)) return false;
     any = true;
     const Item& partner = rank_.golden.items[errors_.golden_item[i]];
-    for (const dump::RequiresGrad grad : {item.requires_grad, partner.requires_grad})
-      trained = trained || grad == dump::RequiresGrad::yes;
+    const bool grad = item.requires_grad == dump::RequiresGrad::yes;
+    const bool golden_grad = partner.requires_grad == dump::RequiresGrad::yes;
+    // A gradient then flows back through one side's output alone: what arrives there excuses nothing.
+    const bool known = item.requires_grad != dump::RequiresGrad::unknown &&
+                       partner.requires_grad != dump::RequiresGrad::unknown;
+    if (known && grad != golden_grad) return false;
+    trained = trained || grad || golden_grad;
   }
   std::uint32_t theirs = 0;
   for (const std::uint32_t i : rank_.golden.apis[rank_.alignment->golden_of[module]].items())

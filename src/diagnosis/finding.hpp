@@ -62,6 +62,8 @@ inline constexpr std::string_view kInGolden = "in golden: ";
 
 /// The place of a finding about gradients between backward and optimizer.
 inline constexpr std::string_view kGradients = "gradients";
+/// The place of a finding about gradients that one side's optimizer does not get.
+inline constexpr std::string_view kLostGradients = "lost gradients";
 
 struct Finding {
   Kind kind = Kind::introduced;

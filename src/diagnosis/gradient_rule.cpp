@@ -29,11 +29,25 @@ std::uint64_t gradient_key(std::string_view module, std::string_view item_name) 
   return std::hash<std::string>{}(fmt::format("{}.{}", module, dump::split_last(item_name).second));
 }
 
+/// The norm of a gradient: golden's, or this run's where golden's is exactly zero.
+double GradientRule::norm_of(std::uint32_t index) const {
+  const double norm = std::abs(number_of(golden_, golden_.items[errors_.golden_item[index]], dump::kNorm));
+  return norm == 0 ? std::abs(number_of(target_, walk_.item_of(index), dump::kNorm)) : norm;
+}
+
+/// The part of a sum's terms that is left of it. Where one side is exactly zero and the other more than
+/// rounding leaves of a sum that cancels, the error counts in full: rounding hits no zero in all elements.
+double GradientRule::left_of(double terms, std::uint32_t index) const {
+  const double left = std::min(1.0, norm_of(index) / terms);
+  if (!errors_.vanishes(index)) return left;
+  return left > walk_.threshold * kRightKernel ? 1 : 0;
+}
+
 /// The factor for the error of a parameter's gradient. It is less than 1 where the sum that makes the
 /// gradient cancels.
 double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index) {
   const Item& partner = golden_.items[errors_.golden_item[index]];
-  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
+  const double norm = norm_of(index);
   const std::vector<std::uint64_t> sizes = sizes_of(golden_.text(partner.shape));
   double gradient = 0;
   double elements = 0;
@@ -48,7 +62,7 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
     const std::uint32_t forward = errors_.forward_of(entry.target);
     const bool saved = forward != kNone && alignment_.has_golden(forward);
     if (saved) {
-      if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], partner))
+      if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], index))
         return *spread_out;
     }
     // Where the call was not recorded, a vector can only be that of a bias or of a norm's parameters.
@@ -69,7 +83,7 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
   if (sizes.size() >= 2 && input > 0 && sizes[0] > 0)
     scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
   if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
-  return std::min(1.0, norm / scale);
+  return left_of(scale, index);
 }
 
 /// Whether one of the call's parameters has this shape. `input` gets the norm of the first input that is not
@@ -92,8 +106,9 @@ bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t gold
 /// The factor for the gradient of an operand that an elementwise operation repeats. Such a gradient is a sum,
 /// which may cancel; nothing for other gradients.
 std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
-                                                    const Item& partner) const {
+                                                    std::uint32_t index) const {
   if (!is_elementwise(entry.name.operation()) || entry.nature == Nature::division) return std::nullopt;
+  const Item& partner = golden_.items[errors_.golden_item[index]];
   const bool product = entry.nature != Nature::sum;
   const std::uint64_t elements = elements_of(golden_.text(partner.shape));
   double gradient = 0;
@@ -115,10 +130,9 @@ std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std:
         factor = std::max(factor, norm / std::sqrt(n));
     }
   }
-  const double norm = std::abs(number_of(golden_, partner, dump::kNorm));
   const double scale = gradient * factor;
-  if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return std::nullopt;
-  return std::min(1.0, norm / scale);
+  if (!std::isfinite(scale) || !std::isfinite(norm_of(index)) || scale <= 0) return std::nullopt;
+  return left_of(scale, index);
 }
 
 /// The rounding that a parameter's gradient collects while it is added up row by row.
@@ -311,6 +325,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
         continue;
       }
       const double scale = gradient_scale(entry, i);
+      if (scale == 0) continue;
       const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
       largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
@@ -354,6 +369,7 @@ void GradientRule::examine_parameters(EntryPair& entry) {
         number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
     if (explanations_.explains(entry, i)) continue;
     const double scale = gradient_scale(entry, i);
+    if (scale == 0) continue;
     largest_.backward = std::max(largest_.backward, std::min(scale * walk_.e_of(i), 1.0));
     outputs_.judge(entry, i, scale * walk_.e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }

@@ -36,11 +36,13 @@ class GradientRule : WalkRule {
 
  private:
   Upstream upstream_of(const EntryPair& entry, std::uint32_t forward) const;
+  double norm_of(std::uint32_t item) const;
+  double left_of(double terms, std::uint32_t item) const;
   double gradient_scale(const EntryPair& entry, std::uint32_t item);
   bool has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward, const dump::Item& gradient,
                           double& input) const;
   std::optional<double> broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
-                                        const dump::Item& partner) const;
+                                        std::uint32_t item) const;
   double accumulated(const EntryPair& entry, std::uint32_t item);
   bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
   std::string wrong_backward(std::uint32_t forward, double ahead, double onset) const;

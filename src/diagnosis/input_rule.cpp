@@ -96,7 +96,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   }
   const double e = walk_.e_of(index);
   if (entry.optimizer && e > kNoisyGradient && share_of_largest(entry, index) < kNoiseShare)
-    entry.noise = true;
+    entry.noise = true;  // an exact zero is none: share_of_largest()
   if (!known && !golden_known) {
     if (buffers_.takes(entry, key)) return;
     const auto position = position_of(target_, item);
@@ -325,10 +325,11 @@ bool InputRule::are_same_elements(std::uint32_t index) const {
 /// The size of the elements of an optimizer's input, divided by the largest size that its calls take there.
 /// The gradient of a parameter without effect, as a key's bias in attention, is nothing but noise.
 double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) {
-  const auto size_of = [&](const Item& item) {
-    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
-    return std::abs(number_of(golden_, item, dump::kNorm)) / std::sqrt(n);
+  const auto size_in = [](const dump::Side& side, const Item& item) {
+    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(side.text(item.shape)), 1));
+    return std::abs(number_of(side, item, dump::kNorm)) / std::sqrt(n);
   };
+  const auto size_of = [&](const Item& item) { return size_in(golden_, item); };
   const auto place_of = [](std::string_view operation, std::string_view place) {
     return std::string(operation) + '\n' + std::string(place);
   };
@@ -350,8 +351,12 @@ double InputRule::share_of_largest(const EntryPair& entry, std::uint32_t index) 
   }
   const auto found =
       largest_taken_->find(place_of(entry.name.operation(), place_text(target_, walk_.item_of(index))));
-  const double share =
-      found == largest_taken_->end() ? 1 : size_of(golden_.items[errors_.golden_item[index]]) / found->second;
+  const double golden_size = size_of(golden_.items[errors_.golden_item[index]]);
+  const bool vanishes = errors_.vanishes(index);
+  const double size = vanishes ? std::max(golden_size, size_in(target_, walk_.item_of(index))) : golden_size;
+  const double share = found == largest_taken_->end() ? 1 : size / found->second;
+  // Rounding leaves no exact zero in all elements of what it alone makes.
+  if (vanishes && share > kRightKernel) return 1;
   return std::isfinite(share) ? std::min(share, 1.0) : 1;
 }
 
@@ -425,9 +430,11 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
       known ? walk_.target_name(target_.items[from].api) : walk_.golden_name(golden_.items[golden_from].api);
   if (walk_.is_shown(found.excess)) {
     const std::string place = place_text(target_, item);
+    const std::string difference =
+        difference_text(target_, item, golden_, golden_.items[errors_.golden_item[index]], e);
     if (found.kind == Kind::feed) {
-      found.text = fmt::format("{} comes from {}, in golden from {}; it differs by {}", place, producer,
-                               walk_.golden_name(golden_.items[golden_from].api), error_text(e));
+      found.text = fmt::format("{} comes from {}, in golden from {}; it {}", place, producer,
+                               walk_.golden_name(golden_.items[golden_from].api), difference);
     } else if (walk_.other_operations) {
       found.text = fmt::format(
           "{} differs by {}, everything compared before it by at most {}; it was produced by {}, "
@@ -435,8 +442,12 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
           place, error_text(e), error_text(q), producer);
     } else {
       found.text =
-          fmt::format("unrecorded code between {} and {} changed {}: error {} there, {} here", producer,
-                      puts_out ? "its end" : "this entry", place, error_text(q), error_text(e));
+          std::isinf(e)
+              ? fmt::format("unrecorded code between {} and {} changed {}: it {}", producer,
+                            puts_out ? "its end" : "this entry", place, difference)
+              : fmt::format("unrecorded code between {} and {} changed{} {}: error {} there, {} here",
+                            producer, puts_out ? "its end" : "this entry", known ? "" : " or replaced", place,
+                            error_text(q), error_text(e));
     }
   }
   // A tensor that the producer made of evidence is downstream. The change itself is not, unless its cause is

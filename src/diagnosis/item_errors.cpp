@@ -128,6 +128,13 @@ void ItemErrors::leave_out(std::uint32_t api) {
   output[api] = anything[api] = anything_b[api] = 0;
 }
 
+bool ItemErrors::vanishes(std::uint32_t item) const {
+  if (golden_item[item] == kNone) return false;
+  const double ours = number_of(rank_.target, rank_.target.items[item], dump::kNorm);
+  const double theirs = number_of(rank_.golden, rank_.golden.items[golden_item[item]], dump::kNorm);
+  return std::isfinite(ours) && std::isfinite(theirs) && (ours == 0) != (theirs == 0);
+}
+
 const LossScale* ItemErrors::scale_at(std::uint32_t api) const {
   return loss_scale && loss_scale->reaches(rank_.target, api) ? &*loss_scale : nullptr;
 }
@@ -151,10 +158,12 @@ std::optional<Measure> ItemErrors::from_tensors(std::uint32_t item) const {
 void ItemErrors::measure_items(std::uint32_t api) {
   const Side& target = rank_.target;
   const Side& golden = rank_.golden;
-  // Kernels may make other graphs of one call; its gradients are then recorded at other places.
+  // Kernels may make other graphs of one call, and an output of a module may have no gradient on one side;
+  // gradients are then recorded at other places.
   const dump::EntryName name = target.parsed_name(api);
   const bool of_call = !name.is_module;
-  const bool backward = of_call && name.direction == Direction::backward;
+  const bool gradients = name.direction == Direction::backward;
+  const bool backward = of_call && gradients;
   const bool forward = of_call && name.direction == Direction::forward;
   const LossScale* const scale = scale_at(api);
   bool takes_scaled = false;
@@ -208,7 +217,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
     // Truth values cannot be compared with numbers that are added, or with indices.
     const bool other_type = target.text(item.dtype) != golden.text(partner.dtype);
     if (other_type && is_truth(target, item) != is_truth(golden, partner)) continue;
-    if (!found->known || blind[i] != 0 || (other_shape && backward)) continue;
+    if (!found->known || blind[i] != 0 || (other_shape && gradients)) continue;
     // Elements in another arrangement have the same statistics.
     const bool other_size =
         other_shape && elements_of(target.text(item.shape)) != elements_of(golden.text(partner.shape));

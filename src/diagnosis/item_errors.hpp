@@ -60,6 +60,8 @@ class ItemErrors {
 
   /// Leaves the entry out of the comparison.
   void leave_out(std::uint32_t api);
+  /// Whether all elements are exactly zero on one side, and not on the other.
+  bool vanishes(std::uint32_t item) const;
 
   /// The scale of the loss at an entry; null where it changes nothing.
   const LossScale* scale_at(std::uint32_t api) const;

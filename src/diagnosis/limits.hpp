@@ -53,6 +53,10 @@ inline constexpr double kFinestHalf = 1e-6;
 inline constexpr double kUnrecordedRoundings = 4;
 /// The largest float16. Derived: (2 - 2^-10) 2^15, as IEEE 754 has it.
 inline constexpr double kLargestHalf = 65504;
+/// Smaller numbers are 0 in float16. Derived: half of its smallest number, 2^-24.
+inline constexpr double kLeastHalf = 0x1p-25;
+/// The unit roundoff of float16. Derived: it has 11 bits.
+inline constexpr double kHalfRoundoff = 0x1p-11;
 /// The error that a right kernel collects in float32. It applies to a kernel that replay computes again and
 /// to one that no recorder wrote, for example a loss. It bounds a pairwise sum of 2^16 numbers (Higham,
 /// section 4.2). Chosen, not measured.

@@ -239,7 +239,8 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     found.text = fmt::format("{} {}, golden does not", verb, ours);
   }
   if (!consumer.empty())
-    found.text += fmt::format("; error {} at {}, {} before", error_text(error), consumer, error_text(before));
+    found.text += fmt::format("; {} at {}, {} before", walk_.error_at(errors_.entry_named(consumer), error),
+                              consumer, error_text(before));
   if (!given.empty()) found.text += fmt::format(", where {}", given);
   if (!consumer.empty()) found.text += how_often(run);
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());

@@ -235,6 +235,17 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
             "compute it in float32 or bfloat16, or scale what goes in");
     return;
   }
+  if (const std::string lost = underflow_of(entry, index); !lost.empty()) {
+    Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced, excess);
+    found.confidence = Confidence::hint;
+    found.item = index;
+    found.place = place_text(target_, walk_.item_of(index));
+    found.text = lost;
+    found.side = "the range of the type, not a kernel";
+    found.next = "scale the loss, or compute it in float32 or bfloat16";
+    walk_.offer(entry, std::move(found));
+    return;
+  }
   if (!ruled_out) {
     const bool random = entry.nature == Nature::random;
     std::string words;
@@ -267,8 +278,16 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     const std::string born = std::isinf(e) ? non_finite_text(target_, walk_.item_of(index), golden_,
                                                              golden_.items[errors_.golden_item[index]])
                                            : std::string();
+    const Item& partner = golden_.items[errors_.golden_item[index]];
     if (!born.empty())
       words = fmt::format("puts out {}; what goes in differs by {}", born, error_text(entry.worst_in));
+    if (const std::string zero = zero_text(target_, walk_.item_of(index), golden_, partner); !zero.empty())
+      words = fmt::format("{} {}; what goes in differs by {}", place_text(target_, walk_.item_of(index)),
+                          zero, error_text(entry.worst_in));
+    if (std::isinf(e) && born.empty())
+      words = fmt::format("{} {}; what goes in differs by {}", place_text(target_, walk_.item_of(index)),
+                          difference_text(target_, walk_.item_of(index), golden_, partner, e),
+                          error_text(entry.worst_in));
     const Unseen unseen = walk_.is_shown(excess) && !random && born.empty() ? unseen_input(entry) : Unseen();
     std::string next;
     if (!unseen.text.empty()) {
@@ -319,6 +338,23 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
       " overflows torch.float16 in {}: in {} its largest element is {:.3g}, and float16 ends at {:g}",
       here ? "this run" : "golden", here ? "golden" : "this run", here ? their_largest : our_largest,
       kLargestHalf);
+}
+
+/// Why float16 may have made zeros of one side's elements; empty if it may not. The other side shows how
+/// small they are.
+std::string OutputRule::underflow_of(const EntryPair& entry, std::uint32_t index) const {
+  if (!errors_.vanishes(index) || entry.u != kHalfRoundoff) return {};
+  const bool here = number_of(target_, walk_.item_of(index), dump::kNorm) == 0;
+  const dump::Side& side = here ? golden_ : target_;
+  const Item& item = here ? golden_.items[errors_.golden_item[index]] : walk_.item_of(index);
+  const double largest =
+      std::max(std::abs(number_of(side, item, dump::kMax)), std::abs(number_of(side, item, dump::kMin)));
+  if (!(largest < kLeastHalf)) return {};
+  return fmt::format(
+      "{} underflows torch.float16 in {}: in {} its largest element is {:.3g}, and float16 "
+      "rounds what is below {:.3g} to 0",
+      place_text(target_, walk_.item_of(index)), here ? "this run" : "golden", here ? "golden" : "this run",
+      largest, kLeastHalf);
 }
 
 /// Names the inputs whose elements may be in another order, if all inputs have golden's statistics, and the

@@ -37,6 +37,7 @@ class OutputRule : WalkRule {
   Noise noise_of(std::uint32_t item) const;
   std::vector<Replayed> replayed(const EntryPair& entry, double excess) const;
   std::string overflow_of(std::uint32_t item) const;
+  std::string underflow_of(const EntryPair& entry, std::uint32_t item) const;
   std::string unordered_inputs(const EntryPair& entry) const;
   std::string integers_without_sums(const EntryPair& entry) const;
   double share_of_few(std::uint32_t item, double n) const;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/code_bases.hpp"
 #include "diagnosis/communication_rule.hpp"
 #include "diagnosis/drift.hpp"
@@ -240,7 +241,12 @@ void RankWalk::finish() {
                             std::make_tuple(!b.is_evidence(), b.order, b.rule);
                    });
   for (Finding& found : walk_.out.findings) {
-    if (found.next.empty()) found.next = advice(found, walk_.out.tensors);
+    if (found.next.empty()) {
+      Finding named = found;
+      const std::string name = argument_text(walk_.target, found.entry, found.place);
+      if (name.ends_with(')')) named.place = name;  // the place alone is a number
+      found.next = advice(named, walk_.out.tensors);
+    }
     calls_.count_repeated(found);
   }
   for (const auto& [order, excess] : walk_.records) {

@@ -220,6 +220,15 @@ std::string non_finite_text(const dump::Side& target, const dump::Item& ours, co
   return here.empty() ? fmt::format("no {}, golden has", there) : fmt::format("{}, golden none", here);
 }
 
+std::string zero_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
+                      const dump::Item& theirs) {
+  const double here = measuring::number_of(target, ours, dump::kNorm);
+  const double there = measuring::number_of(golden, theirs, dump::kNorm);
+  if (!std::isfinite(here) || !std::isfinite(there) || (here == 0) == (there == 0)) return {};
+  return here == 0 ? fmt::format("is exactly 0, golden has the norm {}", error_text(there))
+                   : fmt::format("has the norm {}, golden is exactly 0", error_text(here));
+}
+
 std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
                             const dump::Item& theirs, double error) {
   const std::string_view shape = target.text(ours.shape);
@@ -229,6 +238,7 @@ std::string difference_text(const dump::Side& target, const dump::Item& ours, co
   if (const std::string text = non_finite_text(target, ours, golden, theirs);
       std::isinf(error) && !text.empty())
     return "has " + text;
+  if (std::string zero = zero_text(target, ours, golden, theirs); !zero.empty()) return zero;
   return fmt::format("differs by {}", error_text(error));
 }
 
@@ -255,8 +265,9 @@ std::string advice(const Finding& finding, bool tensors) {
       return "compare the optimizer's settings (learning rate, betas, decay, clipping) and its state";
     case Kind::data:
       return "compare the data loaders and their seeds";
-    case Kind::unrecorded:
     case Kind::feed:
+      return fmt::format("compare which tensor the code passes {} on both sides", module);
+    case Kind::unrecorded:
       return "record with risk_level ALL, or the enclosing module with \"list\", to see what happens in "
              "between";
     case Kind::replay:
@@ -341,8 +352,11 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
         fmt::format("{} of {} {} the error", human_count(culprit.propagated),
                     number_of_rows(diagnosis.rows()), culprit.propagated == 1 ? "carries" : "carry");
     if (!culprit.propagated_entry.empty())
-      text += fmt::format(", the largest {} at {}", error_text(culprit.propagated_largest),
-                          culprit.propagated_entry);
+      text += std::isinf(culprit.propagated_largest)
+                  ? fmt::format(", which no number measures at {}: another shape, zeros, NaN or infinities",
+                                culprit.propagated_entry)
+                  : fmt::format(", the largest {} at {}", error_text(culprit.propagated_largest),
+                                culprit.propagated_entry);
     add("after", std::move(text));
   }
   if (diagnosis.left_out > 0) {

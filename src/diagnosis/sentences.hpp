@@ -15,6 +15,9 @@ namespace msprobe::diagnosis {
 /// `2.1e-01`; `0`; `infinite`, where only one side is not finite.
 std::string error_text(double error);
 
+/// `is exactly 0, golden has the norm 3.0e-05` if one side alone is zero; else empty.
+std::string zero_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
+                      const dump::Item& theirs);
 /// `differs by 2.1e-01`, `has NaN, golden none`, or both shapes where the numbers of elements differ.
 std::string difference_text(const dump::Side& target, const dump::Item& ours, const dump::Side& golden,
                             const dump::Item& theirs, double error);

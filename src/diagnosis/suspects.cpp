@@ -192,14 +192,19 @@ Suspects::Suspect Suspects::suspect_between(const Finding& evidence) {
   }
   if (OneSidedRuns::Run* run = collective_before(evidence)) return {run, kNone};
   if (evidence.kind != Kind::gradient) return {};
+  return {nullptr, nearest_cut(evidence.target_api)};
+}
+
+/// The call with a gradient that one side alone gives back, whose backward is the last one up to an entry.
+std::uint32_t Suspects::nearest_cut(std::uint32_t end) const {
   std::uint32_t nearest = kNone;
   std::uint32_t latest = 0;
   for (const std::uint32_t api : hints_) {
     const std::uint32_t backward = paths_.backward_of(api);
-    if (backward == kNone || backward > evidence.target_api || !has_one_sided_gradient(backward)) continue;
+    if (backward == kNone || backward > end || !has_one_sided_gradient(backward)) continue;
     if (nearest == kNone || backward > latest) nearest = api, latest = backward;
   }
-  return {nullptr, nearest};
+  return nearest;
 }
 
 /// The last collective that one side alone runs in the backward before a wrong gradient. A gradient that
@@ -229,6 +234,8 @@ bool Suspects::has_one_sided_gradient(std::uint32_t backward) const {
 }
 
 Suspects::Suspect Suspects::suspect_of(const Finding& evidence) {
+  if (evidence.kind == Kind::optimizer && evidence.place == kLostGradients)
+    return {nullptr, nearest_cut(kNone)};
   const bool between = is_between(evidence);
   if (!between && evidence.target_api == kNone) return {};
   const auto direction =
@@ -262,6 +269,14 @@ Suspects::Suspect Suspects::suspect_of(const Finding& evidence) {
   }
   const bool gradient = direction == Direction::backward || evidence.rule == Rule::source;
   return gradient && !between ? suspect_between(evidence) : Suspect{};
+}
+
+/// Whether a tensor has another number of elements than golden's: its statistics may be the same all the
+/// same, as those of a mask are.
+bool Suspects::is_of_other_size(const Finding& found) const {
+  const std::uint32_t partner = found.item == kNone ? kNone : errors_.golden_item[found.item];
+  return partner != kNone && elements_of(target_.text(walk_.item_of(found.item).shape)) !=
+                                 elements_of(golden_.text(golden_.items[partner].shape));
 }
 
 double Suspects::error_of(const Finding& evidence) const {
@@ -338,9 +353,11 @@ void Suspects::name() {
   prefer_recorded_code();
   std::vector<Finding> effects;
   for (const Finding& found : findings) {
-    const bool given = found.kind == Kind::argument || found.kind == Kind::requires_grad;
+    const bool given = found.kind == Kind::argument || found.kind == Kind::requires_grad ||
+                       (found.kind == Kind::shape && is_of_other_size(found));
     if (!found.is_evidence() && given && found.target_api != kNone) hints_.insert(found.target_api);
-    if (found.is_evidence() && !found.downstream && (is_by_values(found) || is_between(found)))
+    if (found.is_evidence() && !found.downstream &&
+        (is_by_values(found) || is_between(found) || found.place == kLostGradients))
       effects.push_back(found);
   }
   std::stable_sort(effects.begin(), effects.end(),

@@ -181,6 +181,7 @@ void TrainingRule::compare_optimizers() {
   const std::vector<TakenGradient> gradients = taken_gradients(target_, golden_, errors_.golden_item);
   compare_gradients(gradients);
   if (gradients.empty()) compare_taken();
+  compare_lost();
   compare_skipped();
   mark_consequences();
 }
@@ -205,7 +206,7 @@ void TrainingRule::compare_taken() {
   double most = 0;
   for (const auto& [name, norm] : theirs) {
     const auto other = ours.find(name);
-    if (other == ours.end() || !(norm > kNoiseShare * largest)) continue;
+    if (other == ours.end() || other->second == 0 || !(norm > kNoiseShare * largest)) continue;
     const double apart = std::abs(other->second - norm) / norm;
     if (!std::isfinite(apart) || apart <= walk_.threshold * explained) continue;
     names.push_back(name);
@@ -223,6 +224,55 @@ void TrainingRule::compare_taken() {
       {.side = {},
        .next = "compare what is done to gradients before optimizer.step(): zero_grad, clipping, scaling, "
                "reduction, hooks"});
+}
+
+/// Reports parameters whose gradient is missing or exactly zero on one side alone: it is cut off on its way.
+/// A gradient that is nothing beside the others may be rounding.
+void TrainingRule::compare_lost() {
+  const auto& our_steps = target_training_.optimizers;
+  const auto& their_steps = golden_training_.optimizers;
+  if (our_steps.size() != 1 || their_steps.size() != 1 || history_.evidence || history_.flipped ||
+      walk_.flipped || walk_.split_batch || walk_.part_updates || errors_.loss_scale)
+    return;
+  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
+  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  const std::set<std::string> known = names_of(target_, target_training_);
+  const std::set<std::string> golden_known = names_of(golden_, golden_training_);
+  double largest = 0;
+  for (const auto& [name, norm] : theirs) largest = std::isfinite(norm) ? std::max(largest, norm) : largest;
+  const auto norm_in = [](const std::map<std::string, double>& norms, const std::string& name) {
+    const auto found = norms.find(name);
+    return found == norms.end() ? 0 : found->second;
+  };
+  std::vector<std::string> here;  // the names of parameters whose gradient this run alone has
+  std::vector<std::string> there;
+  double most = 0;
+  bool none = true;  // no gradient at all, rather than zeros
+  for (const std::string& name : known) {
+    const double our_norm = norm_in(ours, name);
+    const double their_norm = norm_in(theirs, name);
+    if (!golden_known.contains(name) || (our_norm == 0) == (their_norm == 0)) continue;
+    if (!(std::max(our_norm, their_norm) > kRightKernel * largest)) continue;
+    (our_norm == 0 ? there : here).push_back(name);
+    none = none && !(our_norm == 0 ? ours : theirs).contains(name);
+    most = std::max({most, our_norm, their_norm});
+  }
+  if (ours.empty() || theirs.empty()) return;
+  for (const bool of_target : {false, true}) {
+    const std::vector<std::string>& names = of_target ? here : there;
+    if (names.empty()) continue;
+    found(first_of_optimizer(),
+          fmt::format("the optimizer of {} gets {} {}, that of {} one of norm {}",
+                      of_target ? "golden" : "this run", none ? "no gradient of" : "a gradient of zeros for",
+                      list_of(names), of_target ? "this run" : "golden", error_text(most)),
+          names.size(),
+          {.confidence = Confidence::likely,
+           .side = "the code differs, not a kernel",
+           .next = "compare on both sides where the gradient is cut off: detach(), .data, no_grad, "
+                   "requires_grad, or set to zero",
+           .place = std::string(kLostGradients),
+           .downstream = walk_.any_evidence});
+  }
 }
 
 /// Reports that one side skips the step because its loss scale is too large. This and the values that are not

@@ -31,6 +31,7 @@ class TrainingRule : WalkRule {
  private:
   void compare_gradients(const std::vector<TakenGradient>& gradients);
   void compare_taken();
+  void compare_lost();
   void compare_skipped();
   void mark_consequences();
   bool is_tied(const Finding& found) const;

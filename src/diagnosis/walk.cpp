@@ -117,6 +117,18 @@ std::uint64_t Walk::order_of(std::uint32_t api) const {
   return 2 * std::uint64_t{behind == deferred.end() ? api : behind->second} + 1;
 }
 
+std::string Walk::error_at(std::uint32_t target_api, double error) const {
+  if (std::isinf(error) && target_api != kNone) {
+    for (const std::uint32_t i : target.apis[target_api].items()) {
+      if (errors.golden_item[i] == kNone || !std::isinf(e_of(i))) continue;
+      return fmt::format(
+          "{} {}", place_text(target, item_of(i)),
+          difference_text(target, item_of(i), golden, golden.items[errors.golden_item[i]], error));
+    }
+  }
+  return "error " + error_text(error);
+}
+
 double Walk::forward_error() const {
   return std::max({largest.forward, largest.parameters, history.forward, largest.flips});
 }

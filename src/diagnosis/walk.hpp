@@ -149,6 +149,9 @@ struct Walk {
   const dump::Item& item_of(std::uint32_t index) const { return target.items[index]; }
   std::string_view target_name(std::uint32_t api) const { return target.text(target.apis[api].name); }
   std::string_view golden_name(std::uint32_t api) const { return golden.text(golden.apis[api].name); }
+  /// `error 2.1e-01` of an entry's items, or how they differ where that is no number: by shape, NaN,
+  /// infinities.
+  std::string error_at(std::uint32_t target_api, double error) const;
   double e_of(std::uint32_t item) const { return std::isnan(errors.e[item]) ? 0 : errors.e[item]; }
   /// The order of an entry under test, as in Finding::order.
   std::uint64_t order_of(std::uint32_t api) const;
