@@ -373,6 +373,22 @@ void InputRule::examine_module_outputs(EntryPair& entry) {
   }
 }
 
+/// `runs before Tensor.addcdiv_.0.forward, in golden after it` of a call that takes the output of another one
+/// on one side, and on the other the tensor as it was before, like an average of weights that is updated
+/// before the optimizer. Empty if the order of the two is the same.
+std::string InputRule::other_order(const EntryPair& entry, std::uint32_t from,
+                                   std::uint32_t golden_from) const {
+  if ((from == kNone) == (golden_from == kNone)) return {};
+  const bool ours = from != kNone;
+  const std::uint32_t target =
+      ours ? target_.items[from].api : alignment_.target_of[golden_.items[golden_from].api];
+  const std::uint32_t golden =
+      ours ? alignment_.golden_of[target_.items[from].api] : golden_.items[golden_from].api;
+  if (target == kNone || golden == kNone || (target < entry.target) == (golden < entry.golden)) return {};
+  return fmt::format("runs {} {}, in golden {} it", ours ? "after" : "before", walk_.target_name(target),
+                     ours ? "before" : "after");
+}
+
 /// Judges an input, or the output of a module, that is `from` of the target and `golden_from` of golden;
 /// kNone: that side has no such item.
 void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint32_t from,
@@ -432,7 +448,12 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
     const std::string place = place_text(target_, item);
     const std::string difference =
         difference_text(target_, item, golden_, golden_.items[errors_.golden_item[index]], e);
-    if (found.kind == Kind::feed) {
+    if (const std::string order = other_order(entry, from, golden_from); !order.empty()) {
+      found.kind = Kind::feed;
+      found.text = fmt::format("{}; {} {}", order, place, difference);
+      found.side = "the code differs, not a kernel";
+      found.next = "compare the order of these calls on both sides";
+    } else if (found.kind == Kind::feed) {
       found.text = fmt::format("{} comes from {}, in golden from {}; it {}", place, producer,
                                walk_.golden_name(golden_.items[golden_from].api), difference);
     } else if (walk_.other_operations) {

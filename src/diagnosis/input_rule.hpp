@@ -29,6 +29,7 @@ class InputRule : WalkRule {
   void judge(EntryPair& entry, std::uint32_t item);
   void prefer_partners(std::uint32_t item, std::uint32_t& from, std::uint32_t& golden_from) const;
   void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);
+  std::string other_order(const EntryPair& entry, std::uint32_t from, std::uint32_t golden_from) const;
   void judge_passed_on(EntryPair& entry, std::uint32_t item, std::uint32_t from, std::uint32_t golden_from);
   /// Whether an earlier entry in the module was given a wrong input.
   bool is_wrong_in(std::string_view module) const;
