@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "diagnosis/recorders.hpp"
 #include "diagnosis/sentences.hpp"
 #include "pairing/operations.hpp"
 #include "pairing/places.hpp"
@@ -229,6 +230,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   const bool unpaired = ours == theirs;  // only their partners are known to differ
   if (unpaired) {
     found.confidence = Confidence::likely;
+    found.joined = walk_.any_evidence;
     found.text =
         fmt::format("{} of both runs were not paired, and nothing is known of what they compute", ours);
   } else if (both) {
@@ -290,6 +292,9 @@ bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   const bool by_target = run.golden.empty();
   if (!by_target && !run.target.empty()) return false;
   const Side& longer = by_target ? target_ : golden_;
+  const Side& shorter = by_target ? golden_ : target_;
+  // A recording that goes on after its backward, and with another step, did not end here.
+  if (!history_.ends && behind_backward(shorter) < shorter.apis.size()) return false;
   const std::vector<std::uint32_t>& partners = by_target ? alignment_.golden_of : alignment_.target_of;
   const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
   std::size_t more = 0;
@@ -308,9 +313,10 @@ bool OneSidedRuns::note_end(const Run& run, Finding& found) const {
   }
   const std::string_view shorter_is = by_target ? "golden" : "this run";
   const std::string_view longer_is = by_target ? "this run" : "golden";
-  found.text = fmt::format("{} {}, {} continues for {} more {}", shorter_is,
-                           others ? "records no more operation calls" : "ends here", longer_is,
-                           human_count(more), more == 1 ? "entry" : "entries");
+  found.text =
+      fmt::format("{} {}{}, {} continues for {} more {}", shorter_is,
+                  others ? "records no more operation calls" : "ends here", ends_before(shorter, longer),
+                  longer_is, human_count(more), more == 1 ? "entry" : "entries");
   found.next =
       "check whether both recordings stopped at the same place, whether one hit an exception or stopped "
       "recomputing (checkpointing), and whether the code does less there";
@@ -399,7 +405,8 @@ bool OneSidedRuns::any_waits() const {
 }
 
 void OneSidedRuns::settle_gradients() {
-  if (walk_.other_operations || errors_.loss_scale) return;
+  const bool ended = !ends_before(target_, golden_).empty() || !ends_before(golden_, target_).empty();
+  if (walk_.other_operations || errors_.loss_scale || ended) return;
   for (Run& run : runs_) {
     if (!run.settled) settle_gradient(run);
   }

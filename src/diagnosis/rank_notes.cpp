@@ -10,19 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/recorders.hpp"
 #include "measuring/choose_mode.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
-/// The number of entries after the last one that has a partner; 0 if one of them calls an operation, since
-/// calls of operations are reported as a hint.
-std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32_t>& partners) {
+/// The number of entries after the last one that has a partner. Unless `all`: 0 if one of them calls an
+/// operation, since calls of operations are reported as a hint.
+std::size_t entries_behind(const dump::Side& side, const std::vector<std::uint32_t>& partners, bool all) {
   std::size_t behind = 0;
   for (std::size_t i = side.apis.size(); i > 0 && partners[i - 1] == kNone; --i) {
     const dump::EntryName parsed = side.parsed_name(i - 1);
-    if (!parsed.is_module && parsed.direction == dump::Direction::forward) return 0;
+    if (!all && !parsed.is_module && parsed.direction == dump::Direction::forward) return 0;
     ++behind;
   }
   return behind;
@@ -107,6 +108,17 @@ void tell_nan(Walk& walk) {
   }
 }
 
+/// `, before its backward, after Tensor.__add__.3.forward` of a side that did not finish the step; else
+/// empty.
+std::string end_of(const dump::Side& side, const dump::Side& other) {
+  const std::string_view before = ends_before(side, other);
+  for (std::size_t i = side.apis.size(); i > 0 && !before.empty(); --i) {
+    const std::string_view last = side.text(side.apis[i - 1].name);
+    if (!side.parsed_name(i - 1).is_module || i == 1) return fmt::format(",{}, after {}", before, last);
+  }
+  return {};
+}
+
 }  // namespace
 
 void take_notes(Walk& walk) {
@@ -177,11 +189,10 @@ void take_notes(Walk& walk) {
                                     : human_count(walk.others_parameters) + " calls use a parameter each"));
   }
   if (walk.rewritten > 0) {
-    walk.out.notes.push_back(
-        fmt::format("{} that lead to a result which both runs have: not compared, the first at {}",
-                    walk.rewritten == 1 ? "1 value differs among those"
-                                        : human_count(walk.rewritten) + " values differ among those",
-                    walk.first_rewritten));
+    walk.out.notes.push_back(fmt::format(
+        "both runs make the same result of {}, in another way: not compared, the first is at {}",
+        walk.rewritten == 1 ? "1 value that differs" : human_count(walk.rewritten) + " values that differ",
+        walk.first_rewritten));
   }
   if (!walk.tensors) {
     for (std::string& limit : walk.history.precision->limits()) walk.out.notes.push_back(std::move(limit));
@@ -214,17 +225,23 @@ void take_notes(Walk& walk) {
   };
   note(walk.target_only, "this run", "golden's");
   note(walk.golden_only, "golden", "this run's");
-  const auto ends = [&](std::size_t behind, std::size_t all, const char* shorter, const char* longer) {
+  const auto ends = [&](const dump::Side& side, const dump::Side& other,
+                        const std::vector<std::uint32_t>& partners, const char* shorter, const char* longer) {
     // Some recorders leave a few gradients out.
     constexpr std::size_t kFewest = 8;
     constexpr std::size_t kPart = 20;
-    if (behind < std::max(kFewest, all / kPart)) return;
-    walk.out.notes.push_back(
-        fmt::format("{} ends early in {}: {} continues for {} more entries, which are not compared", shorter,
-                    walk.out.step.empty() ? "the step" : walk.out.step, longer, human_count(behind)));
+    const std::string where = end_of(side, other);
+    const std::size_t behind = entries_behind(other, partners, !where.empty());
+    if (behind < std::max(kFewest, other.apis.size() / kPart) && (where.empty() || behind == 0)) return;
+    walk.out.notes.insert(
+        where.empty() ? walk.out.notes.end() : walk.out.notes.begin(),
+        fmt::format("{} ends early in {}{}: {}{} continues for {} more entries, which are not compared",
+                    shorter, walk.out.step.empty() ? "the step" : walk.out.step, where,
+                    where.empty() ? "" : "the run failed, or its recording was stopped there; ", longer,
+                    human_count(behind)));
   };
-  ends(entries_behind(walk.golden, walk.alignment.target_of), walk.golden.apis.size(), "this run", "golden");
-  ends(entries_behind(walk.target, walk.alignment.golden_of), walk.target.apis.size(), "golden", "this run");
+  ends(walk.target, walk.golden, walk.alignment.target_of, "this run", "golden");
+  ends(walk.golden, walk.target, walk.alignment.golden_of, "golden", "this run");
   const auto partly = std::count(walk.errors.partial.begin(), walk.errors.partial.end(), 1);
   if (partly > 0) {
     walk.out.notes.push_back(fmt::format("{} {} a statistic on one side only: it is not compared",

@@ -58,6 +58,18 @@ bool has_gaps(const dump::Side& side, const dump::Side& other) {
 
 }  // namespace
 
+std::string_view ends_before(const dump::Side& side, const dump::Side& other) {
+  const auto has_backward = [](const dump::Side& each) {
+    return std::any_of(each.apis.begin(), each.apis.end(), [&](const dump::Api& api) {
+      return each.parsed_name(api).direction == dump::Direction::backward;
+    });
+  };
+  if (!has_backward(other)) return {};
+  if (!has_backward(side)) return " before its backward";
+  const bool steps = !side.header.training.optimizers.empty();
+  return steps || other.header.training.optimizers.empty() ? "" : " before its optimizer";
+}
+
 bool is_left_out_by_some(std::string_view base) {
   const auto [prefix, operation] = dump::split_last(base);
   return is_left_out(operation) || (prefix == "VF" && is_recurrent(operation));

@@ -19,6 +19,10 @@ namespace msprobe::diagnosis {
 /// that they know. msprobe's collector alone records `VF.lstm` and its kin.
 bool is_left_out_by_some(std::string_view operation_with_prefix);
 
+/// ` before its backward` or ` before its optimizer` of a side that has none in a step in which the other has
+/// one; else empty. Its run was stopped there, or failed.
+std::string_view ends_before(const dump::Side& side, const dump::Side& other);
+
 /// The calls that a side has, most likely, only because of its recorder: calls of operations that some
 /// recorders leave out, and that the other side has nowhere.
 class OneRecorder {

@@ -64,4 +64,14 @@ TEST_CASE("an average of weights before the optimizer") {
   CHECK(no_evidence(with(Average::after)));
 }
 
+TEST_CASE("a step that failed before its backward is no other code") {
+  Two two;
+  step(two.golden, Average::after);
+  two.target.forward("Functional.linear.0.forward", {tensor(5), tensor(1, "[64, 64]")}, {tensor(6)});
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(no_evidence(rank));
+  REQUIRE(!rank.notes.empty());
+  CHECK(rank.notes[0].find("before its backward, after Functional.linear.0.forward") != std::string::npos);
+}
+
 }  // namespace msprobe::diagnosis::order_of_calls_test

@@ -273,6 +273,9 @@ TEST_CASE("a step that one side ends early is reported") {
     CHECK(no_evidence(rank));
     REQUIRE(rank.notes.size() == 1);
     CHECK(rank.notes[0].starts_with(exchanged ? "golden ends early" : "this run ends early"));
+    CHECK(
+        rank.notes[0].find(", before its backward, after Functional.linear.2.forward: the run failed, or its "
+                           "recording was stopped there") != std::string::npos);
     CHECK(rank.notes[0].find(" 10 more entries") != std::string::npos);
   }
 }

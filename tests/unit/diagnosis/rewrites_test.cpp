@@ -57,7 +57,7 @@ TEST_CASE("products in another order have one result") {
   const RankDiagnosis rank = diagnosed(two);
   if (result == 50) {
     CHECK(no_evidence(rank));
-    CHECK(is_noted(rank, "values differ among those that lead to a result which both runs have"));
+    CHECK(is_noted(rank, "values that differ, in another way: not compared"));
     CHECK(count(rank, Origin::not_compared) > 0);
     CHECK(count(rank, Origin::unexplained) == 0);
   } else {
