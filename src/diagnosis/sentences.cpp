@@ -264,7 +264,7 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::optimizer:
       return "compare the optimizer's settings (learning rate, betas, decay, clipping) and its state";
     case Kind::data:
-      return "compare the data loaders and their seeds";
+      return "compare the data loaders and their seeds, or how it is computed before the recorded code";
     case Kind::feed:
       return fmt::format("compare which tensor the code passes {} on both sides", module);
     case Kind::unrecorded:
@@ -301,7 +301,7 @@ std::string advice(const Finding& finding, bool tensors) {
 std::string made_unrecorded(std::string_view module, bool trained) {
   std::string text = "produced by unrecorded code: record ";
   text += module.empty() ? "it" : std::string(module);
-  text += " with risk_level ALL or \"list\"";
+  text += " with risk_level ALL or \"list\"; indexing is never recorded, so compare it in the code";
   if (trained) text += "; if it is itself a parameter, compare the checkpoints (msprobe ckpt_compare)";
   return text;
 }
