@@ -123,7 +123,7 @@ double CallRule::judge(EntryPair& entry) {
     const bool said = difference.kind == Kind::shape && std::isinf(e_out);
     if (effect && said) return fmt::format("what goes in differs by {}", error_text(entry.worst_in));
     if (effect && std::isinf(e_out))
-      return fmt::format("{}; what goes in differs by {}", walk_.error_at(entry.target, e_out),
+      return fmt::format("{}; its inputs differ by {}", walk_.error_at(entry.target, e_out),
                          error_text(entry.worst_in));
     if (effect)
       return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
@@ -237,7 +237,7 @@ void CallRule::recall_shape(EntryPair& entry) {
   const Finding& shape = quiet_calls_[ahead->call];
   rearranged_[entry.target] = {ahead->call, ahead->behind + 1};
   if (entry.best && entry.best->is_evidence() && entry.best->rule == Rule::introduced && !shape.entry.empty())
-    entry.best->text += fmt::format("; ahead of it, at {}, the {}", shape.entry,
+    entry.best->text += fmt::format("; before it, at {}, the {}", shape.entry,
                                     std::string_view(shape.text).substr(0, shape.text.find(';')));
 }
 

@@ -78,9 +78,10 @@ class Comparison {
     out_.agreement = agreement(last) + gradients;
     out_.notes.emplace_back(
         are_two_layouts(rank_)
-            ? "two parallel layouts: what ranks hold parts of is compared as a whole, and nothing by name"
-            : "two code bases: they have too little in common to be compared by name; what lies between two "
-              "places where they agree is not compared");
+            ? "two parallel layouts: tensors that ranks hold in parts are compared as a whole, and nothing "
+              "by name"
+            : "two code bases: they have too little in common to be compared by name; calls between two "
+              "places where both agree are not compared");
     note_parameters();
     note_drift();
     for (const Origin origin : out_.origin) ++out_.counts[static_cast<std::size_t>(origin)];
@@ -186,13 +187,13 @@ class Comparison {
     const std::string golden_module =
         stretch.golden_calls.empty() ? "" : theirs_.module(stretch.golden_calls.back());
     found.text = stretch.agrees == kNone
-                     ? "nothing that it takes agrees"
+                     ? "none of its inputs agrees"
                      : fmt::format("both agree up to {} (golden {})", ours_.name(stretch.agrees),
                                    theirs_.name(golden_agrees));
     found.text += fmt::format("; from there this run computes {}", ours_.operations(stretch.calls));
     found.text +=
         stretch.golden_calls.empty()
-            ? ", and what of golden should be the same is not known"
+            ? ", and its partner in golden is not known"
             : fmt::format(", golden{} {}", golden_module.empty() ? "" : fmt::format(" in {}", golden_module),
                           theirs_.operations(stretch.golden_calls));
     if (stretch.golden_differs != kNone)
@@ -211,7 +212,7 @@ class Comparison {
     const std::uint32_t api = ours_.flow.first_nan();
     const std::string entry(ours_.side.text(ours_.side.apis[api].name));
     Finding found;
-    found.text = "puts out NaN, which golden has nowhere; what follows is not compared";
+    found.text = "its output has NaN, which golden has nowhere; later calls are not compared";
     found.operations = {entry};
     found.target_api = api;
     for (const std::uint32_t i : ours_.side.apis[api].items()) {
@@ -226,7 +227,7 @@ class Comparison {
       for (const std::uint32_t taken : ours_.flow.taken(call)) {
         const auto& alone = parameters_.ours_alone;
         if (std::find(alone.begin(), alone.end(), taken) != alone.end())
-          return fmt::format("; golden has no parameter like {}, which it takes",
+          return fmt::format("; golden has no parameter like its input {}",
                              parameter_name(ours_.flow, taken));
       }
     }
@@ -330,8 +331,8 @@ class Comparison {
     if (!met.calls.empty()) {
       Finding found;
       found.text = fmt::format(
-          "the forward agrees; the gradient of {} (golden {}) differs by {}, and those behind its calls {} "
-          "do not",
+          "the forward agrees; the gradient of {} (golden {}) differs by {}, and those after its calls {} "
+          "agree",
           ours_.name(met.differs), theirs_.name(met.golden_differs), error_text(met.error),
           ours_.operations(met.calls));
       found.operations = ours_.names(met.calls);
@@ -436,7 +437,7 @@ RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, R
     return std::move(by_name);
   by_content.notes.front() = fmt::format(
       "{} parameters differ by name, the first {}, and what is computed from them agrees: merged or folded "
-      "weights; what lies between two places where both agree is not compared",
+      "weights; calls between two places where both agree are not compared",
       human_count(first.concerned), first.entry);
   history = std::move(behind);
   return by_content;

@@ -81,8 +81,8 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
   }
   const std::string_view to = walk_.target_name(child);
   const std::string_view from = given ? before(child, around) : std::string_view();
-  const std::string stretch = gradient       ? fmt::format("behind {}", to)
-                              : from.empty() ? fmt::format("ahead of {}", to)
+  const std::string stretch = gradient       ? fmt::format("after {}", to)
+                              : from.empty() ? fmt::format("before {}", to)
                                              : fmt::format("between {} and {}", from, to);
   // The text names the owner of the code first, so that this phrase is no longer needed.
   if (const std::size_t at = finding.text.find(kFromUnrecorded); at != std::string::npos)

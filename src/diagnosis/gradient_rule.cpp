@@ -215,8 +215,8 @@ std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, do
   const dump::EntryName name = walk_.target.parsed_name(taker);
   const bool draws = nature_of(name.operation()) == Nature::random;
   return fmt::format(
-      "; {}.{} takes that output and its own gradient is right: its backward, which puts out "
-      "nothing recorded, is wrong{}",
+      "; {}.{} uses that output and its own gradient is right: its backward, whose results are not "
+      "recorded, is wrong{}",
       name.base, name.call,
       draws ? ", or draws other random numbers than its forward (recomputed or compiled code)" : "");
 }

@@ -280,12 +280,12 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
                                            : std::string();
     const Item& partner = golden_.items[errors_.golden_item[index]];
     if (!born.empty())
-      words = fmt::format("puts out {}; what goes in differs by {}", born, error_text(entry.worst_in));
+      words = fmt::format("its output has {}; its inputs differ by {}", born, error_text(entry.worst_in));
     if (const std::string zero = zero_text(target_, walk_.item_of(index), golden_, partner); !zero.empty())
-      words = fmt::format("{} {}; what goes in differs by {}", place_text(target_, walk_.item_of(index)),
+      words = fmt::format("{} {}; its inputs differ by {}", place_text(target_, walk_.item_of(index)),
                           zero, error_text(entry.worst_in));
     if (std::isinf(e) && born.empty())
-      words = fmt::format("{} {}; what goes in differs by {}", place_text(target_, walk_.item_of(index)),
+      words = fmt::format("{} {}; its inputs differ by {}", place_text(target_, walk_.item_of(index)),
                           difference_text(target_, walk_.item_of(index), golden_, partner, e),
                           error_text(entry.worst_in));
     const Unseen unseen = walk_.is_shown(excess) && !random && born.empty() ? unseen_input(entry) : Unseen();

@@ -90,7 +90,7 @@ std::string other_gradient(const std::vector<Gradients>& ours, const std::vector
     if (here == 0 && there > 0) return "has no gradient, golden's has one";
     if (here > 0 && there == 0) return "has a gradient, golden's has none";
     if (here != there)
-      return fmt::format("has {} gradients here, {} in golden: one side alone ties weights", here, there);
+      return fmt::format("has {} gradients here, {} in golden: only one side ties weights", here, there);
   }
   const auto gradient = joined_gradient(ours);
   const auto golden = joined_gradient(theirs);
@@ -99,7 +99,7 @@ std::string other_gradient(const std::vector<Gradients>& ours, const std::vector
   const double size = golden->norm / std::sqrt(static_cast<double>(golden->elements));
   const double error = error_between(*gradient, *golden);
   if (!(size >= least_size) || !(error > most)) return {};
-  return fmt::format("has another gradient: error {}", error_text(error));
+  return fmt::format("has a different gradient: error {}", error_text(error));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
   if (walk_.parameter_items.size() == 0) {
     const std::uint32_t elsewhere = taken().golden.find(key);
     if (elsewhere == ContentMap::kUnknown) return {};
-    return fmt::format("{} is the parameter that golden takes at {}", place,
+    return fmt::format("{} is the parameter that golden uses at {}", place,
                        walk_.golden_name(golden_.items[elsewhere].api));
   }
   const std::uint32_t ours = walk_.parameter_items.find(key);
@@ -128,7 +128,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
   found.item = index;
   found.place = place_text(target_, walk_.item_of(index));
   found.text = std::move(text);
-  found.next = "compare which parameter the code takes there";
+  found.next = "compare which parameter the code uses there";
   // For a module, the finding at its operation already says so.
   found.joined = walk_.item_of(index).state == dump::State::parameters && walk_.any_evidence;
   entry.touched = true;

@@ -126,7 +126,8 @@ void take_notes(Walk& walk) {
   if (std::string data = measuring::other_data(walk.target, walk.golden); !data.empty())
     walk.out.notes.push_back(std::move(data));
   if (const std::string counts = walk.split_batch ? "" : other_counts(walk); !counts.empty())
-    walk.out.notes.push_back("modules run another number of times in this step: " + counts);
+    walk.out.notes.push_back(
+        "some modules run more often than in golden and others less often in this step: " + counts);
   if (walk.step && walk.golden_step && *walk.step != *walk.golden_step) {
     walk.out.notes.push_back(
         fmt::format("this run was recorded at step {}, golden at step {}", *walk.step, *walk.golden_step));
@@ -164,7 +165,7 @@ void take_notes(Walk& walk) {
     const std::string scales =
         scale->target > 0 && scale->golden > 0
             ? fmt::format("the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
-            : std::string("the loss is scaled in another way than in golden");
+            : std::string("the loss is scaled differently than in golden");
     walk.out.notes.push_back(
         fmt::format("{}: gradients are compared with that factor, {:.6g}, taken out", scales, scale->factor));
   }

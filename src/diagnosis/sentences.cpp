@@ -275,7 +275,7 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::stretch:
       return "compare the code of both sides in that stretch";
     case Kind::random:
-      return "seed both runs alike (seed_all), or remove the random operation";
+      return "give both runs the same seed (seed_all), or remove the random operation";
     case Kind::communication:
       return "compare the dumps of all ranks of the group; then check the exchange and the unrecorded code "
              "before it";
@@ -344,7 +344,7 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
   }
   if (!diagnosis.is_clear()) {
     const auto first = std::ranges::find_if(diagnosis.findings, &Finding::is_unexplained);
-    add("unclear", unexplained_rows(diagnosis, " ahead of it") +
+    add("unclear", unexplained_rows(diagnosis, " before it") +
                        (first == diagnosis.findings.end() ? "" : ": first " + first->entry));
   }
   if (culprit.propagated > 0) {

@@ -355,7 +355,7 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   const EquivalentModules::Ahead rounded{std::max({ahead, history.coarsest, kMostOfEqual / kHandedOn}), true,
                                          true, true};
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
-    found.text += fmt::format("; what {} puts out is the same", module);
+    found.text += fmt::format("; the output of {} is the same", module);
   } else if (grad && equivalent_modules.are_gradients_equal(seen)) {
     // A gradient that nothing is trained by does no harm, as that of embeddings which are frozen.
     found.text += "; the gradients of all parameters are the same";

@@ -231,7 +231,7 @@ TEST_CASE("a shape without effect is a hint, and a clue for what arises behind i
   CHECK(no_evidence(reshaped(1e-7)));
   const Finding found = first(reshaped(0.3));
   CHECK(found.entry == "Torch.add.0.forward");
-  CHECK(found.text.find("ahead of it, at Tensor.reshape.0.forward, the shape of output.0 is [64, 4], golden "
+  CHECK(found.text.find("before it, at Tensor.reshape.0.forward, the shape of output.0 is [64, 4], golden "
                         "[4, 64]") != std::string::npos);
 }
 

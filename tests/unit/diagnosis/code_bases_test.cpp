@@ -119,10 +119,10 @@ TEST_CASE("a loss alone is no agreement") {
 TEST_CASE("a forward that agrees with a gradient that does not") {
   bool recognized = false;
   const RankDiagnosis rank = diagnosed(port(-1, 6), recognized);
-  CHECK(first(rank).text ==
-        "the forward agrees; its parameter blocks.0.up.weight (golden h.0.fc.weight) has another gradient: "
-        "error "
-        "2.0e-01");
+  CHECK(
+      first(rank).text ==
+      "the forward agrees; its parameter blocks.0.up.weight (golden h.0.fc.weight) has a different gradient: "
+      "error 2.0e-01");
   CHECK(first(rank).entry == "Functional.linear.0.forward");
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("what puts out NaN in one code base alone is the stretch") {
   bool recognized = false;
   const RankDiagnosis rank = diagnosed(wrong, recognized);
   CHECK(first(rank).entry == "Functional.silu.0.forward");
-  CHECK(first(rank).text == "puts out NaN, which golden has nowhere; what follows is not compared");
+  CHECK(first(rank).text == "its output has NaN, which golden has nowhere; later calls are not compared");
 }
 
 TEST_CASE("a view of memory that is not written yet puts out no NaN of its own") {

@@ -410,10 +410,9 @@ TEST_CASE("not clear") {
   rank.counts[static_cast<std::size_t>(Origin::unexplained)] = 1;
   const std::string beside = block(conclude({rank}));
   CHECK(beside.starts_with("culprit: Functional.linear.5.forward"));
-  CHECK(
-      beside.find(
-          "   unclear  1 row ahead of it differs by more than rounding explains, and no rule could judge it: "
-          "first Module.gate.Gate.forward.0\n") != std::string::npos);
+  CHECK(beside.find(
+            "   unclear  1 row before it differs by more than rounding explains, and no rule could judge it: "
+            "first Module.gate.Gate.forward.0\n") != std::string::npos);
 }
 
 TEST_CASE("hostile names stay on their line") {

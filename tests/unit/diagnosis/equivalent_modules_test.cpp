@@ -62,7 +62,7 @@ TEST_CASE("another way to what a module hands on is a hint") {
   CHECK(no_evidence(rank));
   CHECK(rank.counts[static_cast<std::size_t>(Origin::unexplained)] == 0);
   CHECK(first(rank).entry == "Tensor.cos.0.forward");
-  CHECK(first(rank).text.ends_with("; what rotary puts out is the same"));
+  CHECK(first(rank).text.ends_with("; the output of rotary is the same"));
 }
 
 TEST_CASE("the same forward is not enough") {

@@ -405,7 +405,7 @@ TEST_CASE("another parameter than golden takes, where no module's are recorded")
     two.forward("Functional.linear.1.forward", {tensor(1), e1}, {tensor(3)}, {tensor(1), e1}, {tensor(3)});
     return first(diagnosed(two));
   };
-  CHECK(with(e1).text == "input.1 is the parameter that golden takes at Functional.linear.1.forward");
+  CHECK(with(e1).text == "input.1 is the parameter that golden uses at Functional.linear.1.forward");
   CHECK(with(tensor(0.7, "[64, 64]")).kind == Kind::parameter);
 }
 
@@ -567,7 +567,7 @@ TEST_CASE("nothing, and what is not finite") {
   const RankDiagnosis rank = diagnosed(introduced);
   CHECK(first(rank).entry == "Torch.exp.0.forward");
   CHECK(std::isinf(first(rank).excess));
-  CHECK(first(rank).text.starts_with("puts out NaN, golden none; what goes in differs by 0"));
+  CHECK(first(rank).text.starts_with("its output has NaN, golden none; its inputs differ by 0"));
   CHECK(rank.evidence == 1);
 }
 

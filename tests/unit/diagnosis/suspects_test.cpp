@@ -167,7 +167,7 @@ TEST_CASE("a backward that records nothing of what it sends back is named where 
   two.backward("Module.a.GELU.backward.0", {rough(5, 0.3)}, {}, {tensor(5)}, {});
   const Finding found = first(diagnosed(two));
   CHECK(found.entry == "Module.a.GELU.backward.0");
-  CHECK(says(found, "Module.b.Dropout.0 takes that output and its own gradient is right"));
+  CHECK(says(found, "Module.b.Dropout.0 uses that output and its own gradient is right"));
   CHECK(says(found, "or draws other random numbers than its forward"));
 }
 

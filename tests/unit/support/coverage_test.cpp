@@ -50,9 +50,8 @@ TEST_CASE("what was not compared, by reasons") {
   other.miss("it is NaN in both runs", "c");
   coverage.add(other);
   CHECK(coverage.text("tensors") ==
-        "4 of 1,006 tensors were not compared: 2 because it is NaN in both runs, first a; 2 because one side "
-        "alone "
-        "has it, first b");
+        "4 of 1,006 tensors were not compared: 2 because it is NaN in both runs, first a; 2 because only one "
+        "side has it, first b");
   other = Coverage();
   other.compared = 1;
   CHECK(other.text("tensors").empty());
