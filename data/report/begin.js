@@ -4,6 +4,8 @@
 
 function begin(load) {
   setTheme(DARK.matches);
+  by("loading").hidden = false;
+  by("loading").textContent = "Unpacking \u2026";
   load().then(
     (report) => {
       window.report = report; // for the console, and for tests

@@ -6,6 +6,7 @@
 const BAND = 16;
 const STRIP = 6;
 const CLICK = 4; // pixels that a click may move
+const LEGEND = GRADES.filter(({ name }) => ["unexplained", "propagated", "introduced"].includes(name));
 
 class Curve {
   // `first`: the row that is marked, as { rank, row, mark }, or null; `changed()` says that another step is shown.
@@ -124,10 +125,12 @@ class Curve {
     if (rank === null) return;
     const of = this.comparison.ranks.length > 1 ? ` on ${rank.label}` : "";
     const { threshold } = this.comparison.overview.diagnosis;
+    const shown = this.comparison.ranks.filter((one) => this.shows(one));
+    const bad = LEGEND.filter(({ name }) => shown.some(({ gradeCounts }) => gradeCounts?.[GRADE[name]] > 0));
     this.legend.replaceChildren(
       element("span", {}, element("i", { class: "key band" }),
         element("span", { text: `explained${of}: the inputs of an entry, and rounding, explain errors up to here (${threshold} times their size); more is evidence, unless replay rules out a fault` })),
-      element("span", {}, element("i", { class: "key introduced" }), element("span", { text: "introduced" })),
+      ...bad.map(({ name, mark, tells }) => element("span", {}, element("i", { class: `key ${mark}` }), element("span", { text: `${name}: ${tells}` }))),
       ...(this.first?.mark === "introduced" && this.shows(this.first.rank) ? [element("span", {}, element("i", { class: "key culprit" }), element("span", { text: "the culprit" }))] : []));
   }
 

@@ -137,10 +137,12 @@ class Rank {
     const byVerdict = VERDICTS.map((verdict) => GRADE[verdict]);
     const byOrigin = origins?.texts.map((text) => GRADE[text]);
     this.grades = new Uint8Array(this.rows);
+    this.gradeCounts = GRADES.map(() => 0);
     this.errors = error ? new Float64Array(this.rows) : null;
     for (let row = 0; row < this.rows; ++row) {
       const verdict = this.verdicts[row];
       this.grades[row] = origins === undefined || verdict === ONLY_IN_GOLDEN ? byVerdict[verdict] : byOrigin[origins.codes[row] - 1];
+      this.gradeCounts[this.grades[row]] += 1;
       if (error) this.errors[row] = error.number(row) ?? NaN;
     }
   }

@@ -207,7 +207,7 @@ class Report {
     const grades = GRADES.map(() => 0);
     for (const rank of ranks) {
       for (const verdict of rank.verdicts) verdicts[verdict] += 1;
-      for (const grade of rank.grades ?? []) grades[grade] += 1;
+      rank.gradeCounts?.forEach((number, grade) => (grades[grade] += number));
     }
     const chips = (kind, items) => by(`${kind}-chips`).replaceChildren(...items.map(([value, text, mark, number]) =>
       element("button", {

@@ -121,7 +121,7 @@ double CallRule::judge(EntryPair& entry) {
       return fmt::format("the errors there are output {}, inputs {}, those before it at most {}",
                          error_text(e_out), error_text(entry.worst_in), error_text(walk_.forward_error()));
     const bool said = difference.kind == Kind::shape && std::isinf(e_out);
-    if (effect && said) return fmt::format("what goes in differs by {}", error_text(entry.worst_in));
+    if (effect && said) return fmt::format("its inputs differ by {}", error_text(entry.worst_in));
     if (effect && std::isinf(e_out))
       return fmt::format("{}; its inputs differ by {}", walk_.error_at(entry.target, e_out),
                          error_text(entry.worst_in));

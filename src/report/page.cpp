@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "archive/deflate.hpp"
+#include "report/xml_text.hpp"
 #include "support/interrupt.hpp"
 #include "support/parallel.hpp"
 
@@ -90,6 +91,10 @@ void write_page(const Page& page, const std::function<void()>& write_data, const
     sink(style.text);
     sink("</style>\n");
   }
+  upto("{{text}}");
+  std::string text;
+  append_xml_text(text, page.text);
+  sink(text);
   upto("{{data}}");
   write_data();
   upto("{{scripts}}");

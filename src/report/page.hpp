@@ -16,11 +16,12 @@ struct PagePart {
   std::string_view sha256;  // of the text, in hex
 };
 
-/// `frame` has the marks {{policy}}, {{styles}}, {{data}} and {{scripts}}.
+/// `frame` has the marks {{policy}}, {{styles}}, {{text}}, {{data}} and {{scripts}}.
 struct Page {
   std::string_view frame;
   std::span<const PagePart> styles;
   std::span<const PagePart> scripts;
+  std::string text;  // safe to show; readers see it until the scripts have drawn the page, or without scripts
 };
 
 using PageSink = std::function<void(std::string_view)>;

@@ -563,6 +563,40 @@ def make_tests(msprobe, samples, generator, diagnosis):
             text = browser.wait("a message", "document.querySelector('#loading.failed')?.textContent")
             check("lacks DecompressionStream" in text, text)
 
+    def without_scripts(scratch):
+        """A reader without scripts sees the answer, how to see more, and nothing that waits for a script."""
+        page = sample_report(scratch)
+        with Browser() as browser:
+            browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+            browser.driver.get(page.as_uri())
+            nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+            text = "\n".join(node["name"]["value"] for node in nodes if node.get("role", {}).get("value") == "StaticText" and "name" in node)
+            browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+        for part in ("culprit: Functional.layer_norm.3.forward", "argument eps (input.4) is 1e-05, golden 1e-06", "210 rows: ", "allow scripts"):
+            check(part in text, f"{part!r} shows: {text}")
+        for part in ("Unpacking", "Model", "keys:"):
+            check(part not in text, f"{part!r} shows: {text}")
+
+    def unexplained_report(scratch):
+        """An input of a module that differs, which no rule judges, before an error."""
+        for side, other, value in (("target", 5.5, 7.0), ("golden", 5.0, 6.0)):
+            def entry(name, inputs, output):
+                return {name: {"input_args": [tensor(one) for one in inputs], "input_kwargs": {}, "output": [tensor(output)]}}
+
+            call, module = "Functional.linear.0.forward", "Module.block.Block.forward.0"
+            write_dump(scratch / "dumps" / side, entry(call, [2.0], 3.0) | entry(module, [2.0, other], 3.0) | entry("Torch.mul.0.forward", [3.0], value),
+                       construct={call: module, module: None, "Torch.mul.0.forward": None})
+        return write_report(msprobe, scratch, scratch / "dumps" / "target", scratch / "dumps" / "golden")
+
+    def unexplained(browser):
+        """Rows that no rule judges have an entry in the legend, with the colour of their points."""
+        legend = browser.run("return document.querySelector('#curve .legend').innerText")
+        for part in ("unexplained: more than rounding explains, and no rule could judge it", "introduced: "):
+            check(part in legend, f"{part!r} is in the legend: {legend}")
+        check("propagated" not in legend, legend)
+        key, chip = browser.run("return ['.key.unexplained', '.chip.unexplained .swatch'].map((one) => getComputedStyle(document.querySelector(one)).backgroundColor)")
+        check(contrast_of(key, chip) < 1.01, f"the legend has {key}, the chip {chip}")
+
     def python_rules_report(scratch):
         return write_report(msprobe, scratch, samples / "target", samples / "golden", "--python-rules")
 
@@ -584,6 +618,8 @@ def make_tests(msprobe, samples, generator, diagnosis):
         ("large", test(large, large_report)),
         ("hostile", test(hostile, hostile_report)),
         ("old_browser", old_browser),
+        ("without_scripts", without_scripts),
+        ("unexplained", test(unexplained, unexplained_report)),
     ]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML report as a file: that it asks for nothing, that nothing in a dump becomes part of the page, and
-that what it holds is what the csv has.
+"""The HTML report as a file: that it asks for nothing, that nothing in a dump becomes part of the page, that its rows are those of
+the csv, and that its answer shows without scripts.
 
 usage: report_file.py MSPROBE FOLDER-OF-GOLDEN-CASES SAMPLES GENERATOR
 """
@@ -9,9 +9,11 @@ usage: report_file.py MSPROBE FOLDER-OF-GOLDEN-CASES SAMPLES GENERATOR
 import base64
 import csv
 import hashlib
+import html
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -58,17 +60,64 @@ def write_hostile(folder):
     return folder / "target", folder / "golden"
 
 
+def entry(value, received=1.0):
+    """An entry that makes a tensor from another."""
+    return {"input_args": [tensor(received)], "input_kwargs": {}, "output": [tensor(value)]}
+
+
+def write_pair(folder, target, golden):
+    write_dump(folder / "target", target)
+    write_dump(folder / "golden", golden)
+    return folder / "target", folder / "golden"
+
+
+def write_apart(folder):
+    """Rows that their types keep apart, in two outputs and an argument, after an error that spreads."""
+    def dump(value, argument, others):
+        return {
+            "Torch.mul.0.forward": entry(value),
+            "Torch.add.0.forward": {"input_args": [tensor(value), argument], "input_kwargs": {}, "output": [tensor(value), *others]},
+        }
+
+    number = {"type": "int", "Max": 1, "Min": 1, "Mean": 1, "Norm": 1}
+    return write_pair(folder, dump(5.0, number, [tensor(2.0), None]),
+                      dump(1.0, number | {"type": "float", "Max": 1.0}, [None, tensor(2.0)]))
+
+
+def compared(msprobe, scratch, target, golden, *options):
+    """What the terminal says, the page, and the rows of all tables."""
+    shutil.rmtree(scratch / "out", ignore_errors=True)
+    result = run(msprobe, ["compare", "-tp", target, "-gp", golden, "-o", "out", "--format", "csv,html", *options], scratch)
+    (page,) = (scratch / "out").glob("*.html")
+    return result.stdout, page.read_text(encoding="utf-8"), sum(tables_in(scratch / "out"), [])
+
+
+def summary_of(page):
+    """The text that a reader sees without scripts. It has no elements: the pattern ends at the first."""
+    (found,) = re.findall(r'<pre id="summary">([^<]*)</pre>', page)
+    return html.unescape(found)
+
+
+def said_without_files(said):
+    lines = [line for line in said.splitlines() if not re.match(r" *(written|report): ", line)]
+    return "\n".join(lines).replace(" (--details lists the worst)", "")
+
+
 def report(msprobe, scratch, target, golden, *options):
     """Compares into csv and html; returns the page and the tables, one for each rank, in order."""
     out = scratch / "out"
     result = run(msprobe, ["-q", "compare", "-tp", target, "-gp", golden, "-o", out, "--format", "csv,html", *options], scratch)
     check_equal("exit status", result.returncode, 0)
     (page,) = out.glob("*.html")
+    return page.read_text(encoding="utf-8"), tables_in(out)
+
+
+def tables_in(out):
     tables = []
     for path in sorted(out.rglob("*.csv")):
         with open(path, encoding="utf-8", newline="") as file:
             tables.append(list(csv.DictReader(file)))
-    return page.read_text(encoding="utf-8"), tables
+    return tables
 
 
 def number(text):
@@ -146,7 +195,12 @@ def make_tests(msprobe, golden, samples, generator):
     def hostile_names(scratch):
         page, tables = report(msprobe, scratch, *write_hostile(scratch / "hostile"))
         check_equal("tables", len(tables), 1)
-        for bad in ("owned", "onerror", "\u2028", "\u202e", "\0"):
+        # The text for readers without scripts has a name, as text.
+        check("onerror=document.title='owned'>.0.forward" in summary_of(page), summary_of(page))
+        rest = re.sub(r'<pre id="summary">[^<]*</pre>', "", page)
+        for bad in ("owned", "onerror"):
+            check(bad not in rest, f"the page has {bad!r}")
+        for bad in ("\u2028", "\u202e", "\0"):
             check(bad not in page, f"the page has {bad!r}")
         known = report_page.names(page, 0)
         for name in HOSTILE:
@@ -158,6 +212,15 @@ def make_tests(msprobe, golden, samples, generator):
                 if entry < 0:
                     break
             check(entry < 0, "a circle of modules")
+
+    def answer_without_scripts(scratch):
+        """The page has the terminal's words before any script runs."""
+        pairs = [(samples / "target", samples / "golden"), (samples / "tile", samples / "golden"), (samples / "golden", samples / "golden"),
+                 (samples / "target", samples / "golden", "--python-rules"), write_apart(scratch / "apart")]
+        for pair in pairs:
+            said, page, _ = compared(msprobe, scratch, *pair)
+            check_equal("the text of the page", summary_of(page).rstrip(), said_without_files(said))
+        check("culprit: Torch.mul.0.forward" in summary_of(page), summary_of(page))
 
     def same_as_csv(case):
         def test(scratch):
@@ -199,6 +262,7 @@ def make_tests(msprobe, golden, samples, generator):
         ("policy", policy),
         ("no reference", no_reference),
         ("hostile names", hostile_names),
+        ("the answer shows without scripts", answer_without_scripts),
         ("same as csv: ranks, stacks", same_as_csv_of_ranks),
         ("same as csv: beyond one chunk", same_as_csv_beyond_one_chunk),
         ("a rank that failed", a_rank_that_failed),

@@ -13,6 +13,7 @@
 #include "compare/sinks/packets.hpp"
 #include "compare/sinks/page_parts.hpp"
 #include "compare/sinks/report_data.hpp"
+#include "compare/sinks/summary_text.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/construct_json.hpp"
 #include "report/page.hpp"
@@ -220,7 +221,7 @@ class HtmlReport final : public Sink {
 
 void write_html(const CompareReport& report, const std::vector<PackedRank>& ranks, const Write& sink) {
   report::write_page(
-      {kPage, kStyles, kScripts}, [&] { write_all_data(report, ranks, sink); }, sink);
+      {kPage, kStyles, kScripts, render_result(report)}, [&] { write_all_data(report, ranks, sink); }, sink);
 }
 
 std::unique_ptr<Sink> html_sink(const std::string& path, Existing existing, Progress* progress,

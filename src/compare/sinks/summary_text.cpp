@@ -108,15 +108,14 @@ class SummaryText {
       : report_(report), options_(options), screen_(screen) {}
 
   std::string text() {
-    if (report_.diagnosis)
-      out_ +=
-          answer_text(*report_.diagnosis, screen_, is_judged(report_)) + "\n" + origins(*report_.diagnosis);
+    add_answer();
     if (options_.details) {
       for (const TaskSummary& task : report_.tasks) add_task(task);
     } else {
       add_totals();
+      add_files();
     }
-    if (says_npu_) out_ += "NPU is target, Bench is golden, on any device (the terms of the Python tool)\n";
+    add_terms();
     if (!report_.html_file.empty()) add_file("report", report_.html_file);
     if (report_.rows_not_in_html > 0)
       out_ += "the report cannot hold all rows: those that differ come first, and " +
@@ -126,7 +125,26 @@ class SummaryText {
     return std::move(out_);
   }
 
+  /// Without files.
+  std::string result() {
+    add_answer();
+    add_totals();
+    add_terms();
+    add_some("not compared", report_.one_sided);
+    return std::move(out_);
+  }
+
  private:
+  void add_answer() {
+    if (report_.diagnosis)
+      out_ +=
+          answer_text(*report_.diagnosis, screen_, is_judged(report_)) + "\n" + origins(*report_.diagnosis);
+  }
+
+  void add_terms() {
+    if (says_npu_) out_ += "NPU is target, Bench is golden, on any device (the terms of the Python tool)\n";
+  }
+
   std::string warning(std::string_view title) const {
     return report::paint(std::string(title) + ":", report::Color::yellow, screen_.color) + " ";
   }
@@ -200,13 +218,12 @@ class SummaryText {
     if (total.rows > 0) {
       out_ += known ? "by fixed limits: " : number_of_rows(total.rows) + ": ";
       out_ += counts(total, screen_.color);
-      if (total.errors + total.warnings > 0) out_ += " (--details lists the worst)";
+      if (total.errors + total.warnings > 0 && !options_.details) out_ += " (--details lists the worst)";
       out_ += '\n';
     }
     if (!known) add_first_bad();
     add_first_unreadable(total.unreadable);
     add_remarks();
-    add_files();
   }
 
   /// Without a diagnosis, the first bad row is the answer.
@@ -271,8 +288,8 @@ class SummaryText {
 
   static constexpr std::size_t kShownLines = 4;
   const CompareReport& report_;
-  const SummaryOptions& options_;
-  const Screen& screen_;
+  SummaryOptions options_;
+  Screen screen_;
   bool says_npu_ = false;
   std::string out_;
 };
@@ -281,6 +298,10 @@ class SummaryText {
 
 std::string render_summary(const CompareReport& report, const SummaryOptions& options, const Screen& screen) {
   return SummaryText(report, options, screen).text();
+}
+
+std::string render_result(const CompareReport& report) {
+  return SummaryText(report, {.details = true}, {}).result();
 }
 
 }  // namespace msprobe::compare

@@ -14,4 +14,7 @@ namespace msprobe::compare {
 /// each comparison by itself, with its first bad row in execution order and its worst rows.
 std::string render_summary(const CompareReport& report, const SummaryOptions& options, const Screen& screen);
 
+/// The answer, the counts and the parts that could not be compared, for a page.
+std::string render_result(const CompareReport& report);
+
 }  // namespace msprobe::compare

@@ -194,7 +194,8 @@ void write_report(const ReportOptions& options, const ReportData& data,
       }
     }
   };
-  report::write_page({kPage, kStyles, kScripts}, write_data, sink);
+  const Headline headline = headline_of(data, has_several_ranks(data));
+  report::write_page({kPage, kStyles, kScripts, headline.text + "\n" + headline.more}, write_data, sink);
 }
 
 }  // namespace msprobe::monitor
