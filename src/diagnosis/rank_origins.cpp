@@ -65,6 +65,7 @@ void find_origins(Walk& walk) {
   std::vector<const Finding*> here;
   walk.out.origin.resize(walk.target.items.size(), Origin::not_compared);
   std::uint32_t largest = kNone;
+  ContentMap wrong;  // contents of items that are introduced or propagated
   auto next = introduced.begin();
   for (std::uint32_t api = 0; api < walk.out.looked_at; ++api) {
     here.clear();
@@ -75,6 +76,12 @@ void find_origins(Walk& walk) {
     bool unexplained = false;
     for (const std::uint32_t i : walk.target.apis[api].items()) {
       walk.out.origin[i] = origin_of(walk, i, here);
+      const std::uint64_t content = walk.target_keys.of(i);
+      // A module's row has the content of a call's row, and is wrong where that one is.
+      if (walk.compound[api] && walk.out.origin[i] == Origin::rounding &&
+          wrong.find(content) != ContentMap::kUnknown)
+        walk.out.origin[i] = Origin::propagated;
+      if (walk.out.origin[i] >= Origin::propagated && content != 0) wrong.put(content, i);
       ++walk.out.counts[static_cast<std::size_t>(walk.out.origin[i])];
       rounded = rounded || walk.out.origin[i] == Origin::rounding;
       unexplained = unexplained || walk.out.origin[i] == Origin::unexplained;

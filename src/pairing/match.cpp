@@ -383,6 +383,25 @@ class Matcher {
 
 }  // namespace
 
+namespace {
+
+/// Whether both sides have as many backward entries of each operation and module. If one lacks a backward,
+/// the later ones of its name do not pair by their position.
+bool same_backward_counts(const Side& target, const Side& golden) {
+  std::unordered_map<std::string_view, std::int64_t> more;
+  const auto count = [&more](const Side& side, std::int64_t step) {
+    for (std::size_t i = 0; i < side.apis.size(); ++i) {
+      const dump::EntryName parsed = side.parsed_name(i);
+      if (parsed.direction == dump::Direction::backward) more[parsed.base] += step;
+    }
+  };
+  count(target, 1);
+  count(golden, -1);
+  return std::ranges::all_of(more, [](const auto& each) { return each.second == 0; });
+}
+
+}  // namespace
+
 bool same_calls(const Side& target, const Side& golden) {
   const auto next_forward = [](const Side& side, std::size_t api) {
     while (api < side.apis.size() && !is_forward(side.text(side.apis[api].name))) ++api;
@@ -392,7 +411,7 @@ bool same_calls(const Side& target, const Side& golden) {
     t = next_forward(target, t);
     g = next_forward(golden, g);
     if (t == target.apis.size() || g == golden.apis.size())
-      return t == target.apis.size() && g == golden.apis.size();
+      return t == target.apis.size() && g == golden.apis.size() && same_backward_counts(target, golden);
     if (target.text(target.apis[t].name) != golden.text(golden.apis[g].name)) return false;
   }
 }

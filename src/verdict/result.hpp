@@ -38,6 +38,14 @@ struct RankResult : MeasuredRank {
 
   const Findings& findings(std::size_t row) const { return judgement.findings[row]; }
   Verdict verdict(std::size_t row) const { return findings(row).verdict(); }
+  /// Whether the diagnosis compared the two items of a row. It compares others where a mapping pairs rows, or
+  /// where operands are exchanged, and a row that dtypes keep apart has one item only.
+  bool is_diagnosed(const pairing::Pair& row) const {
+    return diagnosis && row.matched() && diagnosis->golden_item[row.target] == row.golden;
+  }
+  diagnosis::Origin origin(const pairing::Pair& row) const {
+    return is_diagnosed(row) ? diagnosis->origin[row.target] : diagnosis::Origin::not_compared;
+  }
 };
 
 /// The findings that pairing and measuring noted in the rows, for a comparison without verdicts (-da).

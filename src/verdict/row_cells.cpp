@@ -183,11 +183,9 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
 void RowCells::add_diagnosis(const Pair& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
                              Scratch& scratch) const {
   const diagnosis::RankDiagnosis& diagnosis = *result_.diagnosis;
-  // A row was not judged if a mapping pairs it with another item than the diagnosis does.
-  const bool judged = row.matched() && diagnosis.golden_item[row.target] == row.golden;
-  const float error = judged ? diagnosis.error[row.target] : NAN;
+  const float error = result_.is_diagnosed(row) ? diagnosis.error[row.target] : NAN;
   cells.push_back(std::isnan(error) ? Cell(Text{"N/A"}) : Cell(static_cast<double>(error)));
-  cells.push_back(Text{name_of(judged ? diagnosis.origin[row.target] : diagnosis::Origin::not_compared)});
+  cells.push_back(Text{name_of(result_.origin(row))});
   const diagnosis::Finding* finding = index && row.has_target() && is_first_of_entry(*index)
                                           ? diagnosis.finding_of(result_.target_item(row).api)
                                           : nullptr;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The HTML report as a file: that it asks for nothing, that nothing in a dump becomes part of the page, that its rows are those of
-the csv, and that its answer shows without scripts.
+the csv, that its counts are those of the csv and of the terminal, and that its answer shows without scripts.
 
 usage: report_file.py MSPROBE FOLDER-OF-GOLDEN-CASES SAMPLES GENERATOR
 """
 
 import base64
+import collections
 import csv
 import hashlib
 import html
@@ -21,6 +22,7 @@ import report_page
 from harness import check, check_equal, data, main, run
 
 VERDICTS = ["pass", "warning", "error"]
+ORIGINS = ["equal", "rounding", "unexplained", "introduced", "propagated", "not compared"]
 ONLY_IN_GOLDEN = 3
 HOSTILE = [
     "Torch.<img src=x onerror=document.title='owned'>.0.forward",
@@ -60,8 +62,10 @@ def write_hostile(folder):
     return folder / "target", folder / "golden"
 
 
-def entry(value, received=1.0):
-    """An entry that makes a tensor from another."""
+def entry(value, received=1.0, **gradient):
+    """An entry that makes a tensor from another, and its backward if `gradient` has the error that it receives."""
+    if gradient:
+        return {"input": [tensor(gradient["error"])], "output": [tensor(value), None]}
     return {"input_args": [tensor(received)], "input_kwargs": {}, "output": [tensor(value)]}
 
 
@@ -84,6 +88,15 @@ def write_apart(folder):
                       dump(1.0, number | {"type": "float", "Max": 1.0}, [None, tensor(2.0)]))
 
 
+def write_detached(folder):
+    """The target lacks the backward of the last of three calls."""
+    def dump(calls):
+        forward = {f"Torch.mul.{call}.forward": entry(2.0 + call, 1.0 + call) for call in range(3)}
+        return forward | {f"Torch.mul.{call}.backward": entry(0.1 * call + 0.3, error=0.5 + call) for call in calls}
+
+    return write_pair(folder, dump([1, 0]), dump([2, 1, 0]))
+
+
 def compared(msprobe, scratch, target, golden, *options):
     """What the terminal says, the page, and the rows of all tables."""
     shutil.rmtree(scratch / "out", ignore_errors=True)
@@ -101,6 +114,32 @@ def summary_of(page):
 def said_without_files(said):
     lines = [line for line in said.splitlines() if not re.match(r" *(written|report): ", line)]
     return "\n".join(lines).replace(" (--details lists the worst)", "")
+
+
+def counts_in(line):
+    return {what: int(number.replace(",", "")) for number, what in re.findall(r"([0-9][0-9,]*) ([a-z][a-z ]*[a-z])", line)}
+
+
+def check_counts(said, page, rows):
+    """The terminal, the table and the page have the same counts."""
+    overview = report_page.overview(page)
+    by_limits = counts_in(re.search("(?:by fixed limits|rows?): ([^\n]*error, [^\n]*)", said)[1])
+    results = collections.Counter(row["Result"] for row in rows)
+    for what in ("error", "warning"):
+        check_equal(f"{what}, on the terminal and in the table", by_limits[what], results[what])
+    check_equal("unmatched", by_limits.get("unmatched", 0), sum(row["Bench Name"] == "N/A" for row in rows))
+    on_page = collections.Counter(row["verdict"] for i in range(len(overview["ranks"])) for row in report_page.rows(page, i))
+    check_equal("verdicts of the page's rows", [on_page[i] for i in range(3)], [results[verdict] for verdict in VERDICTS])
+    check_equal("only in golden", by_limits.get("only in golden", 0), on_page[ONLY_IN_GOLDEN])
+    for what, key in (("error", "errors"), ("warning", "warnings"), ("unmatched", "unmatched"), ("only in golden", "goldenOnly")):
+        check_equal(f"{what} of the page", sum(rank[key] for rank in overview["ranks"]), by_limits.get(what, 0))
+    if not overview.get("diagnosis"):
+        return
+    by_origin = counts_in(re.search("^[0-9,]+ rows?: ([^\n]*)", said, re.MULTILINE)[1])
+    origins = collections.Counter(row["Origin"] for row in rows)
+    check_equal("origins on the terminal", {what: by_origin.get(what, 0) for what in ORIGINS}, {what: origins[what] for what in ORIGINS})
+    check_equal("origins of the page", {what: overview["diagnosis"]["origins"][what] for what in ORIGINS},
+                {what: origins[what] for what in ORIGINS})
 
 
 def report(msprobe, scratch, target, golden, *options):
@@ -222,6 +261,26 @@ def make_tests(msprobe, golden, samples, generator):
             check_equal("the text of the page", summary_of(page).rstrip(), said_without_files(said))
         check("culprit: Torch.mul.0.forward" in summary_of(page), summary_of(page))
 
+    def counts(scratch):
+        pairs = [(samples / "target", samples / "golden"), (samples / "tile", samples / "golden"),
+                 (samples / "target", samples / "golden", "--python-rules"), write_apart(scratch / "apart"),
+                 write_detached(scratch / "detached")]
+        pairs += [(case / "target", case / "golden") for case in sorted((golden / "compare").iterdir())
+                  if (case / "target" / "dump.json").exists() and (case / "golden" / "dump.json").exists()]
+        check(len(pairs) > 10, "many pairs are compared")
+        for pair in pairs:
+            try:
+                check_counts(*compared(msprobe, scratch, *pair))
+            except AssertionError as error:
+                raise AssertionError(f"{pair[0]}: {error}") from error
+
+    def backward_that_one_side_lacks(scratch):
+        """Each backward pairs with that of its own call, not with the one at its position."""
+        _, _, rows = compared(msprobe, scratch, *write_detached(scratch / "detached"))
+        backward = {row["NPU Name"]: row["Bench Name"] for row in rows if ".backward." in row["NPU Name"]}
+        check_equal("pairs", backward, {name: name for name in backward})
+        check_equal("origins", {row["Origin"] for row in rows}, {"equal"})
+
     def same_as_csv(case):
         def test(scratch):
             page, tables = report(msprobe, scratch, golden / "compare" / case / "target", golden / "compare" / case / "golden")
@@ -263,6 +322,8 @@ def make_tests(msprobe, golden, samples, generator):
         ("no reference", no_reference),
         ("hostile names", hostile_names),
         ("the answer shows without scripts", answer_without_scripts),
+        ("the terminal, the table and the page count the same", counts),
+        ("a backward that one side lacks", backward_that_one_side_lacks),
         ("same as csv: ranks, stacks", same_as_csv_of_ranks),
         ("same as csv: beyond one chunk", same_as_csv_beyond_one_chunk),
         ("a rank that failed", a_rank_that_failed),

@@ -54,18 +54,18 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const Ran
     if (row.has_golden()) used[row.golden] = true;
   }
   std::vector<std::pair<std::uint64_t, std::uint32_t>> alone;
-  const auto add = [&](std::uint32_t number, std::uint32_t after, bool own) {
+  const auto add = [&](std::uint32_t number, std::uint32_t after) {
     const std::uint64_t ahead = after == pairing::kNone ? 0 : std::uint64_t{after} + 1;
     const Api& api = golden.apis[number];
     for (const std::uint32_t i : api.items()) {
-      if (own || !used[i]) alone.emplace_back(ahead, i);
+      if (!used[i]) alone.emplace_back(ahead, i);
     }
   };
   const std::vector<std::uint32_t>& partners = result.alignment->target_of;
   for (std::uint32_t api = 0; api < partners.size(); ++api) {
-    if (partners[api] != pairing::kNone) add(api, partners[api], false);
+    if (partners[api] != pairing::kNone) add(api, partners[api]);
   }
-  for (const pairing::GoldenOnly& one : result.alignment->golden_only) add(one.golden, one.after, true);
+  for (const pairing::GoldenOnly& one : result.alignment->golden_only) add(one.golden, one.after);
   std::ranges::stable_sort(alone, [](const auto& a, const auto& b) { return a.first < b.first; });
   return alone;
 }
@@ -239,8 +239,7 @@ class Packer {
   Urgency urgency(const Line& line, std::optional<std::size_t> first_bad) const {
     if (line.golden_only) return Urgency::error;
     const Pair& row = result_.rows[line.row];
-    const bool introduced = result_.diagnosis && row.has_target() &&
-                            result_.diagnosis->origin[row.target] == diagnosis::Origin::introduced;
+    const bool introduced = result_.origin(row) == diagnosis::Origin::introduced;
     if (first_bad == line.row) return Urgency::named;
     if (introduced) return Urgency::cause;
     const Verdict verdict = result_.verdict(line.row);
@@ -290,7 +289,8 @@ class Packer {
 
   float explained(const Line& line) const {
     const Item* const item = line.target(result_);
-    return item == nullptr ? NAN : result_.diagnosis->explained[result_.rows[line.row].target];
+    const bool diagnosed = item != nullptr && result_.is_diagnosed(result_.rows[line.row]);
+    return diagnosed ? result_.diagnosis->explained[result_.rows[line.row].target] : NAN;
   }
 
   std::size_t fill(report::RowRange rows, Block& block) const {

@@ -137,8 +137,8 @@ class Story {
   };
 
   OriginError origin_of(const Pair& row) const {
-    if (!row.has_target()) return {};
-    return {result_.diagnosis->origin[row.target], result_.diagnosis->error[row.target]};
+    if (!result_.is_diagnosed(row)) return {};
+    return {result_.origin(row), result_.diagnosis->error[row.target]};
   }
 
   std::string origin(Origin which) const {

@@ -141,6 +141,9 @@ class Summaries final : public Sink {
     }
     // Keeps the findings without those of each item, so that memory does not grow with the number of ranks.
     found_[task] = *result.diagnosis;
+    // The tables show these; the diagnosis also compares items that are no row.
+    found_[task]->counts = {};
+    for (const Pair& row : result.rows) ++found_[task]->counts[static_cast<std::size_t>(result.origin(row))];
   }
 
   void pack(std::size_t task, PacketWriter& packet) const override { packet(found_[task]); }

@@ -132,7 +132,7 @@ class JudgedSource final : public LinkedSource {
     const dump::Api& entry = result_.target.apis[api];
     Origin worst = Origin::equal;
     for (const std::uint32_t i : entry.items()) {
-      worst = std::max(worst, result_.rows[i].matched() ? found.origin[i] : Origin::not_compared);
+      worst = std::max(worst, result_.origin(result_.rows[i]));
       if (!std::isnan(found.error[i])) data.error = std::max<double>(data.error.value_or(0), found.error[i]);
     }
     data.origin = diagnosis::name_of(worst);
