@@ -179,7 +179,9 @@ def first_other(path: str, again: str) -> Optional[str]:
             before = json.load(file)["data"]
         with open(dump, encoding="utf-8") as file:
             for name, entry in json.load(file)["data"].items():
-                if name in before and list(_statistics(_made(before[name]))) != list(_statistics(_made(entry))):
+                if name not in before or not _computes(entry):
+                    continue
+                if list(_statistics(_made(before[name]))) != list(_statistics(_made(entry))):
                     return str(name)
     return None
 
@@ -188,6 +190,16 @@ def _made(entry: Any) -> Any:
     """The values that the entry itself computed. Its inputs may be memory that it only writes to, as in
     `torch.empty(3).bernoulli_()`: their content differs each time and means nothing."""
     return entry.get("output", entry) if isinstance(entry, dict) else entry
+
+
+def _computes(entry: Any) -> bool:
+    """Whether an entry has results other than the one tensor that it received. A view such as `torch.empty(2, 3).t()`
+    computes nothing, and its memory may not be written yet; if other data come in, the call that computes something from
+    them differs, too."""
+    if not isinstance(entry, dict) or "output" not in entry:
+        return True
+    received = list(_statistics([entry.get(name) for name in ("input_args", "input_kwargs", "input")]))
+    return len(received) != 1 or not set(received).issuperset(_statistics(entry["output"]))
 
 
 def _statistics(entry: Any) -> Iterator[str]:

@@ -112,12 +112,14 @@ class Check(Case):
             with msprobe.record(dump_path=folder, risk_level="ALL") as recording:
                 mask = torch.tensor([there] * 3).bernoulli_(0.5)
                 torch.abs(found, out=torch.tensor([there] * 3))
+                torch.tensor([[there], [there + 1]]).t()
                 torch.mul(values, mask)
             recording.close()
             return folder
 
         first = recorded("first", 2.0, found)
         self.assertIn("Tensor.bernoulli_.0.forward", find_tree(first).names)
+        self.assertIn("Tensor.t.0.forward", find_tree(first).names)
         self.assertIsNone(checking.first_other(first, recorded("second", 4.0, found)))
         self.assertEqual(checking.first_other(first, recorded("third", 2.0, found + 1)), "Torch.mul.0.forward")
 
