@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/taken_gradients.hpp"
 #include "pairing/places.hpp"
@@ -61,22 +62,58 @@ EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemEr
       errors_(errors),
       construct_(rank.target_construct ? &rank.target_construct->table() : nullptr) {}
 
-/// Collects the entries with gradients of parameters: those that both sides have, and those that one side has
-/// alone.
+/// Collects the entries with gradients of parameters: those that both sides have, and those that only one
+/// side has.
 void EquivalentModules::collect_gradients() {
   if (std::exchange(collected_, true)) return;
-  const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners, bool paired,
-                          std::vector<Gradients>& found) {
+  const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners,
+                          const dump::Side& other, std::vector<Gradients>& paired,
+                          std::vector<Gradients>& alone) {
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-      const std::string_view name = side.text(side.apis[api].name);
-      const dump::EntryName parsed = side.parsed_name(api);
-      if (parsed.direction != Direction::parameters_grad) continue;
-      if (paired == (partners[api] != kNone)) found.push_back({module_path(name), api});
+      if (side.parsed_name(api).direction != Direction::parameters_grad) continue;
+      (partners[api] != kNone ? paired : alone).push_back({module_path(side.text(side.apis[api].name)), api});
     }
+    if (!alone.empty()) drop_used_without_module(side, other, alone);
   };
-  collect(rank_.target, rank_.alignment->golden_of, true, gradients_);
-  collect(rank_.target, rank_.alignment->golden_of, false, alone_);
-  collect(rank_.golden, rank_.alignment->target_of, false, golden_alone_);
+  std::vector<Gradients> same;  // golden's partners
+  collect(rank_.target, rank_.alignment->golden_of, rank_.golden, gradients_, alone_);
+  collect(rank_.golden, rank_.alignment->target_of, rank_.target, same, golden_alone_);
+}
+
+/// Drops the gradients of modules whose parameters the other side uses without calling the module, as in
+/// `linear(x, self.proj.weight)`: recorders write such gradients only for modules that are called.
+void EquivalentModules::drop_used_without_module(const dump::Side& side, const dump::Side& other,
+                                                 std::vector<Gradients>& alone) {
+  const auto call = [](const dump::EntryName& name) {
+    return std::string(name.base) + '.' + std::string(name.call);
+  };
+  std::unordered_set<std::string> trained;       // calls of the other side that have a backward
+  std::unordered_set<std::string_view> called;   // its modules
+  std::unordered_set<std::uint64_t> used;        // contents that the trained calls take
+  std::unordered_set<std::string_view> without;  // modules all of whose parameters are among them
+  for (std::uint32_t api = 0; api < other.apis.size(); ++api) {
+    const dump::EntryName parsed = other.parsed_name(api);
+    if (parsed.direction == Direction::backward) trained.insert(call(parsed));
+    if (parsed.direction == Direction::forward && parsed.is_module) called.insert(parsed.base);
+  }
+  for (const Item& item : other.items) {
+    const bool grad = item.state == State::input && item.requires_grad == dump::RequiresGrad::yes;
+    if (grad && trained.contains(call(other.parsed_name(item.api)))) used.insert(content_key(other, item));
+  }
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const dump::EntryName parsed = side.parsed_name(api);
+    if (!parsed.is_module || parsed.direction != Direction::forward || called.contains(parsed.base)) continue;
+    bool any = false;
+    bool all = true;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      if (side.items[i].state != State::parameters) continue;
+      any = true;
+      all = all && used.contains(content_key(side, side.items[i]));
+    }
+    if (any && all) without.insert(parsed.base);
+  }
+  std::erase_if(alone,
+                [&](const Gradients& each) { return without.contains(side.parsed_name(each.api).base); });
 }
 
 /// Whether the gradients of the parameters below a path are equal. A gradient that is small beside the

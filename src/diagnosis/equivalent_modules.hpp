@@ -60,6 +60,8 @@ class EquivalentModules {
   bool gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any);
   bool takes_same_gradients(const Ahead& ahead);
   void collect_gradients();
+  static void drop_used_without_module(const dump::Side& side, const dump::Side& other,
+                                       std::vector<Gradients>& alone);
   std::uint32_t golden_named(std::string_view name);
 
   const measuring::MeasuredRank& rank_;

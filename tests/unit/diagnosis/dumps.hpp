@@ -63,6 +63,10 @@ class DumpText {
   DumpText& gradients(std::string_view name, const Texts& members) {
     return add(name, "{" + list_of(members) + "}");
   }
+  DumpText& append(const DumpText& other) {
+    text_ += (text_.empty() || other.text_.empty() ? "" : ",\n") + other.text_;
+    return *this;
+  }
   DumpText& add(std::string_view name, const std::string& value) {
     text_ += (text_.empty() ? "" : ",\n") + ('"' + std::string(name) + "\": " + value);
     return *this;

@@ -111,6 +111,31 @@ TEST_CASE("a gradient that one side alone has is another one") {
   CHECK(first(diagnosed(two, {}, kInRotary)).is_evidence());
 }
 
+/// The table of `module` in the target, which golden uses without calling it: only the target has its
+/// gradient.
+Two used_without_module(bool has_backward) {
+  constexpr std::string_view kTrained = R"(, "requires_grad": true)";
+  const std::string table = tensor(0.3, "[9, 64]", "torch.float32", kTrained);
+  const std::string ids = tensor(2, "[4]", "torch.int64");
+  Two two;
+  two.forward("Functional.embedding.0.forward", {ids, table}, {tensor(0.2)}, {ids, table}, {tensor(0.2)});
+  two.target.forward("Module.rotary.table.Embedding.forward.0", {ids}, {tensor(0.2)}, {},
+                     {testing::named("weight", table)});
+  const Two rest = spelled_otherwise({});
+  two.target.append(rest.target);
+  two.golden.append(rest.golden);
+  two.target.backward("Functional.embedding.0.backward", {tensor(0.4)}, {});
+  if (has_backward) two.golden.backward("Functional.embedding.0.backward", {tensor(0.4)}, {});
+  two.target.gradients("Module.rotary.table.Embedding.parameters_grad.0",
+                       {testing::named("weight", tensor(7, "[9, 64]"))});
+  return two;
+}
+
+TEST_CASE("a parameter that one side uses without calling its module has no recorded gradient there") {
+  CHECK(no_evidence(diagnosed(used_without_module(true), {}, kInRotary)));
+  CHECK(first(diagnosed(used_without_module(false), {}, kInRotary)).is_evidence());
+}
+
 TEST_CASE("single elements of half types are off by a rounding") {
   const std::string half = "torch.bfloat16";  // with a unit roundoff of 3.9e-3
   CHECK(no_evidence(diagnosed(spelled_otherwise({5e-3, 5e-3, 5e-3}, half), {}, kInRotary)));
