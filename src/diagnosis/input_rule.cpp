@@ -403,6 +403,13 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if (partners && !walk_.tensors) return;  // then its error is the output's
   // Errors from statistics and errors from tensors cannot be compared with each other.
   if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
+  // Nothing is known of what calls compute inside modules that the other side records as a whole.
+  const auto is_unknown = [](const OneRecorder& calls, std::uint32_t api) {
+    return calls.has(api) && (calls.by_level() || calls.by_compiler());
+  };
+  if ((known && is_unknown(walk_.target_only, target_.items[from].api)) ||
+      (golden_known && is_unknown(walk_.golden_only, golden_.items[golden_from].api)))
+    return;
   const double q = runs_.carried(from, golden_from);
   // The statistics of the maker may hide an error, as those of a half type do that are rounded to it.
   double unseen =

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -75,13 +77,28 @@ std::string other_counts(const Walk& walk) {
   };
   count(walk.target, &std::pair<std::size_t, std::size_t>::first);
   count(walk.golden, &std::pair<std::size_t, std::size_t>::second);
+  std::erase_if(calls, [](const auto& each) {
+    const auto [ours, theirs] = each.second;
+    return ours == theirs || ours == 0 || theirs == 0;
+  });
+  const auto parent = [](std::string_view path) { return path.substr(0, path.rfind('.')); };
+  std::unordered_set<std::string_view> paths;
+  for (const auto& [module, times] : calls) paths.insert(parent(module));  // the rest is its class
+  // Modules inside a listed one run as often as it does.
+  const auto is_inside = [&](std::string_view path) {
+    while (path.find('.') != std::string_view::npos) {
+      path = parent(path);
+      if (paths.contains(path)) return true;
+    }
+    return false;
+  };
   std::string text;
   std::size_t shown = 0;
   bool more = false;
   bool less = false;
   for (const auto& [module, times] : calls) {
     const auto [ours, theirs] = times;
-    if (ours == theirs || ours == 0 || theirs == 0) continue;
+    if (is_inside(parent(module))) continue;
     more = more || ours > theirs;
     less = less || ours < theirs;
     if (++shown <= kShown)
@@ -206,6 +223,14 @@ void take_notes(Walk& walk) {
           "{} {} recorded in {} only, because the dumps have different levels: modules are compared as a "
           "whole",
           one ? "1 operation" : human_count(calls.calls()) + " operations", one ? "is" : "are", whose));
+      return;
+    }
+    if (calls.by_compiler()) {
+      walk.out.notes.push_back(
+          fmt::format("{} {} recorded in {} only: the other run records no operations inside their modules, "
+                      "as in compiled code, and these modules are compared as a whole",
+                      calls.calls() == 1 ? "1 operation" : human_count(calls.calls()) + " operations",
+                      calls.calls() == 1 ? "is" : "are", whose));
       return;
     }
     if (calls.by_filter()) {

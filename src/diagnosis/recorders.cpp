@@ -56,6 +56,73 @@ bool has_gaps(const dump::Side& side, const dump::Side& other) {
   return gaps >= kFewestGaps;
 }
 
+std::string call_of(const dump::EntryName& name) {
+  return std::string(name.base) + '.' + std::string(name.call);
+}
+
+std::size_t forward_operations(const dump::Side& side) {
+  std::size_t count = 0;
+  for (const dump::Api& api : side.apis) {
+    const dump::EntryName parsed = side.parsed_name(api);
+    count += !parsed.is_module && parsed.direction == dump::Direction::forward ? 1 : 0;
+  }
+  return count;
+}
+
+/// The modules around each operation of a side.
+class Insides {
+ public:
+  Insides(const dump::Side& side, const dump::ConstructTable& construct) {
+    for (const dump::Api& api : side.apis) {
+      const dump::EntryName parsed = side.parsed_name(api);
+      if (parsed.direction != dump::Direction::forward) continue;
+      if (parsed.is_module) called_.insert(parsed.base);
+      if (parsed.is_module) continue;
+      const auto around = construct.around(side.text(api.name));
+      for (const std::string_view module : around) inside_[base_of(module)].insert(base_of(around.front()));
+    }
+  }
+
+  static std::string_view base_of(std::string_view module) {
+    const auto parsed = dump::parse_entry_name(module);
+    return parsed ? parsed->base : module;
+  }
+
+  /// Whether the side calls a module and records no operation in it.
+  bool is_silent(std::string_view base) const { return called_.contains(base) && !inside_.contains(base); }
+  /// Whether the side records operations of two modules or more in a module. Those of one may be a change of
+  /// the code.
+  bool has_several(std::string_view base) const {
+    const auto found = inside_.find(base);
+    return found != inside_.end() && found->second.size() > 1;
+  }
+
+ private:
+  std::unordered_set<std::string_view> called_;
+  std::unordered_map<std::string_view, std::unordered_set<std::string_view>> inside_;  // by module
+};
+
+/// The calls of a side in modules in which the other side records no operation.
+std::unordered_set<std::string> calls_in_silent_modules(const dump::Side& side, const dump::Side& other,
+                                                        const dump::ConstructTable* construct,
+                                                        const dump::ConstructTable* other_construct) {
+  std::unordered_set<std::string> calls;
+  if (construct == nullptr || other_construct == nullptr) return calls;
+  if (forward_operations(side) <= forward_operations(other)) return calls;
+  const Insides ours(side, *construct);
+  const Insides theirs(other, *other_construct);
+  for (const dump::Api& api : side.apis) {
+    const dump::EntryName parsed = side.parsed_name(api);
+    if (parsed.is_module || parsed.direction != dump::Direction::forward) continue;
+    const bool silent =
+        std::ranges::any_of(construct->around(side.text(api.name)), [&](std::string_view module) {
+          return theirs.is_silent(Insides::base_of(module)) && ours.has_several(Insides::base_of(module));
+        });
+    if (silent) calls.insert(call_of(parsed));
+  }
+  return calls;
+}
+
 }  // namespace
 
 std::string_view ends_before(const dump::Side& side, const dump::Side& other) {
@@ -75,7 +142,8 @@ bool is_left_out_by_some(std::string_view base) {
   return is_left_out(operation) || (prefix == "VF" && is_recurrent(operation));
 }
 
-OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
+OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,
+                         const dump::ConstructTable* construct, const dump::ConstructTable* other_construct)
     : by_level_(records_modules_alone(other) && !records_modules_alone(side)),
       by_filter_(has_gaps(other, side)) {
   const auto base_of = [this](const dump::Side& of, const dump::Api& api) -> std::string_view {
@@ -96,10 +164,15 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other)
   by_recorder_ = !same_recorder || std::ranges::none_of(known, is_left_out, [](std::string_view base) {
     return dump::split_last(base).second;
   });
+  const std::unordered_set<std::string> silent =
+      by_level_ ? std::unordered_set<std::string>()
+                : calls_in_silent_modules(side, other, construct, other_construct);
+  by_compiler_ = !silent.empty();
   std::unordered_set<std::string_view> named;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const dump::EntryName parsed = side.parsed_name(i);
-    const bool filtered = by_filter_ && !recorded.contains(side.text(side.apis[i].name));
+    const bool filtered = (by_filter_ && !recorded.contains(side.text(side.apis[i].name))) ||
+                          (by_compiler_ && silent.contains(call_of(parsed)));
     const std::string_view base = filtered ? parsed.base : base_of(side, side.apis[i]);
     if (base.empty() || (!filtered && known.contains(base))) continue;
     if (alone_.empty()) alone_.resize(side.apis.size());

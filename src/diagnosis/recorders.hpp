@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "diagnosis/imports.hpp"
+#include "dump/construct_json.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
@@ -27,7 +28,9 @@ std::string_view ends_before(const dump::Side& side, const dump::Side& other);
 /// recorders leave out, and that the other side has nowhere.
 class OneRecorder {
  public:
-  OneRecorder(const dump::Side& side, const dump::Side& other);
+  /// The tables of construct.json may be null.
+  OneRecorder(const dump::Side& side, const dump::Side& other, const dump::ConstructTable* construct,
+              const dump::ConstructTable* other_construct);
 
   bool has(std::uint32_t api) const { return !alone_.empty() && alone_[api]; }
   /// `Torch.ones_like, Tensor.to and 3 more`; empty without such calls.
@@ -35,6 +38,9 @@ class OneRecorder {
   std::uint64_t calls() const { return calls_; }
   /// Whether the reason is that the other side has modules alone (level L0).
   bool by_level() const { return by_level_; }
+  /// Whether the reason is that the other side records no operations inside some modules, as in compiled
+  /// code.
+  bool by_compiler() const { return by_compiler_; }
   /// Whether the reason is that the other recording was limited to some calls. Its call numbers then have
   /// gaps.
   bool by_filter() const { return by_filter_; }
@@ -44,6 +50,7 @@ class OneRecorder {
 
  private:
   bool by_level_;
+  bool by_compiler_ = false;
   bool by_filter_;
   bool by_recorder_ = true;
   std::vector<bool> alone_;         // by entry; empty without such calls

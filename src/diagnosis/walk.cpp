@@ -55,6 +55,10 @@ bool are_equal(const std::vector<dump::ModelInput>& ours, const std::vector<dump
   return !ours.empty() && std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same);
 }
 
+const dump::ConstructTable* table_of(const std::shared_ptr<const dump::ConstructBeside>& construct) {
+  return construct ? &construct->table() : nullptr;
+}
+
 }  // namespace
 
 Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& asked,
@@ -64,7 +68,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       options(asked),
       framework_frames(frames),
       reading(second),
-      construct(rank.target_construct ? &rank.target_construct->table() : nullptr),
+      construct(table_of(rank.target_construct)),
       step(step_of(rank.target.json)),
       golden_step(step_of(rank.golden.json)),
       target(rank.target),
@@ -73,8 +77,8 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       history(past),
       errors(rank, *history.precision, options.first, measure_entry),
       equivalent_modules(rank, errors),
-      target_only(target, golden),
-      golden_only(golden, target),
+      target_only(target, golden, construct, table_of(rank.golden_construct)),
+      golden_only(golden, target, table_of(rank.golden_construct), construct),
       target_keys(target, !options.first),
       golden_keys(golden, !options.first),
       threshold(rank.mode == measuring::Mode::tensor ? kThresholdTensors : kThresholdStatistics),

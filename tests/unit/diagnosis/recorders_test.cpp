@@ -121,17 +121,88 @@ TEST_CASE("what a recording was not asked for is not missing") {
 
 TEST_CASE("a recomputation that runs one block twice and another never is noted") {
   const auto blocks = [](const std::vector<std::pair<int, int>>& calls, testing::DumpText& side) {
-    for (const auto& [block, call] : calls)
+    for (const auto& [block, call] : calls) {
+      side.forward(fmt::format("Module.b{}.act.Act.forward.{}", block, call), {tensor(1 + block)},
+                   {tensor(2 + block)});
       side.forward(fmt::format("Module.b{}.Block.forward.{}", block, call), {tensor(1 + block)},
                    {tensor(2 + block)});
+    }
   };
   Two two;
   blocks({{0, 0}, {1, 0}, {0, 1}, {0, 2}}, two.target);
   blocks({{0, 0}, {1, 0}, {1, 1}, {0, 1}}, two.golden);
   CHECK(std::ranges::any_of(diagnosed(two).notes, [](const std::string& note) {
     return note ==
-           "some modules run more often than in golden and others less often in this step: Module.b0.Block 3, 2 in golden; "
+           "some modules run more often than in golden and others less often in this step: Module.b0.Block "
+           "3, 2 in golden; "
            "Module.b1.Block 1, 2 in golden";
+  }));
+}
+
+void knows_modules_of_both(testing::Asked& asked) {
+  asked.rank.golden_construct = asked.rank.target_construct;
+}
+
+/// Three layers in a block, of which `compiled` code has no operations in the target. `error`: of the second.
+RankDiagnosis compiled_layers(bool compiled, double error) {
+  Two two;
+  for (int i = 0; i < 3; ++i) {
+    const std::string call = fmt::format("Functional.linear.{}.forward", i);
+    const std::string module = fmt::format("Module.block.f{}.Linear.forward.0", i);
+    const testing::Texts inputs = {rough(1 + i, i == 2 ? error : 0), tensor(0.1, "[64, 64]")};
+    const testing::Texts outputs = {rough(2 + i, i > 0 ? error : 0)};
+    if (!compiled) two.target.forward(call, inputs, outputs);
+    two.target.forward(module, {inputs[0]}, outputs);
+    two.golden.forward(call, {tensor(1 + i), inputs[1]}, {tensor(2 + i)});
+    two.golden.forward(module, {tensor(1 + i)}, {tensor(2 + i)});
+  }
+  two.forward("Module.block.Block.forward.0", {tensor(1)}, {rough(4, error)}, {tensor(1)}, {tensor(4)});
+  two.forward("Torch.exp.0.forward", {rough(4, error)}, {rough(5, error)}, {tensor(4)}, {tensor(5)});
+  return diagnosed(two, knows_modules_of_both,
+                   testing::modules_of({{"Functional.linear.0.forward", "Module.block.f0.Linear.forward.0"},
+                                        {"Functional.linear.1.forward", "Module.block.f1.Linear.forward.0"},
+                                        {"Functional.linear.2.forward", "Module.block.f2.Linear.forward.0"},
+                                        {"Module.block.f0.Linear.forward.0", "Module.block.Block.forward.0"},
+                                        {"Module.block.f1.Linear.forward.0", "Module.block.Block.forward.0"},
+                                        {"Module.block.f2.Linear.forward.0", "Module.block.Block.forward.0"},
+                                        {"Module.block.Block.forward.0", ""}}));
+}
+
+TEST_CASE("the modules of compiled code are compared as a whole") {
+  CHECK(compiled_layers(true, 0).findings.empty());
+  const RankDiagnosis rank = compiled_layers(true, 0.2);
+  CHECK(first(rank).entry == "Module.block.f1.Linear.forward.0");
+  CHECK(first(rank).is_evidence());
+  CHECK(std::ranges::any_of(rank.notes, [](const std::string& note) {
+    return note.starts_with("3 operations are recorded in golden only: the other run records no operations");
+  }));
+  CHECK(first(compiled_layers(false, 0.2)).entry == "Functional.linear.1.forward");
+}
+
+TEST_CASE("nothing is known of the errors inside modules that golden has compiled") {
+  Two two;
+  const std::string weight = tensor(0.1, "[64, 64]");
+  const auto kernel = [](double size) { return rough(size, 3e-6); };  // another one, fused
+  for (int i = 0; i < 2; ++i) {
+    const std::string module = fmt::format("Module.block.f{}.Linear.forward.0", i);
+    two.target.forward(fmt::format("Functional.linear.{}.forward", i), {kernel(1 + 2 * i), weight},
+                       {kernel(2 + 2 * i)});
+    two.forward(module, {kernel(1 + 2 * i)}, {kernel(2 + 2 * i)}, {tensor(1 + 2 * i)}, {tensor(2 + 2 * i)});
+    two.target.forward(fmt::format("Torch.relu.{}.forward", i), {kernel(2 + 2 * i)}, {kernel(3 + 2 * i)});
+  }
+  two.forward("Module.block.Block.forward.0", {tensor(1)}, {kernel(5)}, {tensor(1)}, {tensor(5)});
+  two.forward("Torch.exp.0.forward", {kernel(5)}, {kernel(6)}, {tensor(5)}, {tensor(6)});
+  const RankDiagnosis rank =
+      diagnosed(two, knows_modules_of_both,
+                testing::modules_of({{"Functional.linear.0.forward", "Module.block.f0.Linear.forward.0"},
+                                     {"Functional.linear.1.forward", "Module.block.f1.Linear.forward.0"},
+                                     {"Torch.relu.0.forward", "Module.block.Block.forward.0"},
+                                     {"Torch.relu.1.forward", "Module.block.Block.forward.0"},
+                                     {"Module.block.f0.Linear.forward.0", "Module.block.Block.forward.0"},
+                                     {"Module.block.f1.Linear.forward.0", "Module.block.Block.forward.0"},
+                                     {"Module.block.Block.forward.0", ""}}));
+  CHECK(std::ranges::none_of(rank.findings, [](const Finding& found) {
+    return found.text.find("unrecorded code between") != std::string::npos;
   }));
 }
 
