@@ -10,6 +10,7 @@
 
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/taken_gradients.hpp"
 #include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "support/text.hpp"
@@ -407,8 +408,11 @@ bool OneSidedRuns::any_waits() const {
 void OneSidedRuns::settle_gradients() {
   const bool ended = !ends_before(target_, golden_).empty() || !ends_before(golden_, target_).empty();
   if (walk_.other_operations || errors_.loss_scale || ended) return;
+  // The other side may change them by calls that are not recorded, as clip_grad_norm_ does.
+  const GradientChanges changes =
+      changes_of(taken_gradients(target_, golden_, errors_.golden_item), errors_, walk_.threshold);
   for (Run& run : runs_) {
-    if (!run.settled) settle_gradient(run);
+    if (!run.settled) settle_gradient(run, changes.same);
   }
 }
 
@@ -441,7 +445,8 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
 
 /// Reports a run that changes a gradient after the backward. The changed gradient goes into the optimizer,
 /// whether that is recorded or not.
-void OneSidedRuns::settle_gradient(Run& run) {
+/// `same`: the parameters of which the optimizers of both sides take the same gradient.
+void OneSidedRuns::settle_gradient(Run& run, const std::set<std::string>& same) {
   if (golden_gradients_.size() == 0) {
     for (std::uint32_t i = 0; i < golden_.items.size(); ++i) {
       if (golden_.items[i].state == State::parameters_grad) golden_gradients_.put(walk_.golden_keys.of(i), i);
@@ -457,7 +462,7 @@ void OneSidedRuns::settle_gradient(Run& run) {
   };
   const auto [call, ours] = first(walk_.target_keys, run.target, walk_.gradient_items);
   const auto [golden_call, theirs] = first(walk_.golden_keys, run.golden, golden_gradients_);
-  if (ours.empty() == theirs.empty()) return;
+  if (ours.empty() == theirs.empty() || same.contains(ours.empty() ? theirs : ours)) return;
   run.settled = true;
   Finding found;
   found.kind = ours.empty() ? Kind::removed : Kind::added;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -72,7 +73,7 @@ class OneSidedRuns : WalkRule {
   std::string how_often(const Run& run) const;
   bool note_end(const Run& run, Finding& found) const;
   std::string other_epsilon(const Run& run) const;
-  void settle_gradient(Run& run);
+  void settle_gradient(Run& run, const std::set<std::string>& same);
   std::string changed_gradient(const ContentKeys& keys, std::uint32_t api, const ContentMap& gradients) const;
 
   std::unordered_map<std::uint32_t, double> alone_target_;  // carried errors of entries without a partner

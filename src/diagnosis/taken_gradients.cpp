@@ -67,4 +67,24 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
   return taken;
 }
 
+GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const ItemErrors& errors,
+                           double threshold) {
+  GradientChanges found;
+  const double expected = errors.loss_scale ? 1 / errors.loss_scale->factor : 1;
+  for (const TakenGradient& gradient : gradients) {
+    const float error = errors.e[gradient.item];
+    if (std::isnan(error) || error > kNoisyGradient) continue;
+    const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
+    // Gradients that accumulate are recorded each time: the last one counts.
+    if (std::isfinite(apart) && apart > kChangedGradient + threshold * error) {
+      found.changed[gradient.parameter] = gradient;
+      found.same.erase(gradient.parameter);
+    } else {
+      found.changed.erase(gradient.parameter);
+      if (std::isfinite(apart)) found.same.insert(gradient.parameter);
+    }
+  }
+  return found;
+}
+
 }  // namespace msprobe::diagnosis

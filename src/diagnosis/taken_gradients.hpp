@@ -4,14 +4,19 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "diagnosis/imports.hpp"
+#include "diagnosis/item_errors.hpp"
 #include "dump/side.hpp"
 #include "dump/training.hpp"
 
 namespace msprobe::diagnosis {
+
+/// Two norms of the same tensor, computed in float32 and in float64, agree better than this.
+inline constexpr double kChangedGradient = 1e-3;
 
 struct TakenGradient {
   std::string parameter;
@@ -27,6 +32,15 @@ struct TakenGradient {
 /// kNone.
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
                                            const std::vector<std::uint32_t>& golden_item);
+
+/// The same by parameter, in two parts: those of which the code between backward and optimizer leaves another
+/// part than golden's does, and the others. Gradients that are nothing but noise are in neither.
+struct GradientChanges {
+  std::map<std::string, TakenGradient> changed;
+  std::set<std::string> same;
+};
+GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const ItemErrors& errors,
+                           double threshold);
 
 /// The norms that an optimizer takes, by parameter, as far as they are known.
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer);

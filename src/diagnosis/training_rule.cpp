@@ -36,8 +36,6 @@ constexpr std::array<std::string_view, 6> kHow = {"foreach",        "fused",    
 constexpr const char* kWhichParameters =
     "check which parameters the optimizer is given, and which are frozen";
 constexpr std::size_t kShownNames = 3;
-/// Two norms of the same tensor, computed in float32 and in float64, agree better than this.
-constexpr double kChangedGradient = 1e-3;
 /// A learning rate that is computed may differ in its last digits.
 constexpr double kSameSetting = 1e-9;
 
@@ -299,19 +297,8 @@ void TrainingRule::compare_skipped() {
 /// Reports gradients that change between the backward and the optimizer on one side only: by clipping,
 /// scaling or a reduction.
 void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients) {
-  std::map<std::string, TakenGradient> changes;
-  const double expected = walk_.errors.loss_scale ? 1 / walk_.errors.loss_scale->factor : 1;
-  for (const TakenGradient& gradient : gradients) {
-    const float error = errors_.e[gradient.item];
-    if (std::isnan(error) || error > kNoisyGradient) continue;
-    const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
-    // Gradients that accumulate are recorded each time: the last one counts.
-    if (std::isfinite(apart) && apart > kChangedGradient + walk_.threshold * error) {
-      changes[gradient.parameter] = gradient;
-    } else {
-      changes.erase(gradient.parameter);
-    }
-  }
+  const std::map<std::string, TakenGradient> changes =
+      changes_of(gradients, errors_, walk_.threshold).changed;
   if (changes.empty()) return;
   std::vector<std::string> names;
   std::vector<double> targets;
