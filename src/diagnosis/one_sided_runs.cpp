@@ -162,11 +162,11 @@ bool OneSidedRuns::is_left_out(bool is_target, std::uint32_t api) const {
   return walk_.part_updates && is_of_optimizer(is_target, api);
 }
 
-/// A fused step rounds differently, and gradients that are noise step in any direction. Parameters are judged
-/// with that error where they are used.
+/// Another implementation of a step rounds differently, and gradients that are noise step in any direction.
+/// Parameters are judged with that error where they are used.
 double OneSidedRuns::of_steps(const Run& run, double u) const {
-  const bool steps = !run.target.empty() && !run.golden.empty() && is_of_optimizer(true, run.target[0]) &&
-                     is_of_optimizer(false, run.golden[0]);
+  const bool steps = (!run.target.empty() && is_of_optimizer(true, run.target[0])) ||
+                     (!run.golden.empty() && is_of_optimizer(false, run.golden[0]));
   return steps ? trained_rounding(u) : 0;
 }
 

@@ -133,6 +133,8 @@ class Signatures {
       // The prefix of an operation counts too: Tensor.add is not Functional.add. A module's base ends with
       // its class.
       work = mixed(work, std::hash<std::string_view>{}(parsed.is_module ? parsed.operation() : parsed.base));
+      // The update of a parameter is not an average of weights, which makes the same calls.
+      if (construct != nullptr && construct->parent(name) == kOptimizer) work = mixed(work, 1);
       std::uint64_t shapes = 0;
       const Api& entry = side.apis[api];
       for (const std::uint32_t i : entry.items()) {

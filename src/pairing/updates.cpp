@@ -54,9 +54,6 @@ std::uint64_t parameter_key(const Side& side, const Item& item) {
   return std::hash<std::string>{}(name_in_model(side, item)) | 1;
 }
 
-/// The name that construct.json has for the place around an optimizer's calls.
-constexpr std::string_view kOptimizer = "optimizer";
-
 /// The optimizer's calls of a side.
 struct Updates {
   std::vector<std::uint64_t> parameters;  // by entry: the parameter that a call of an optimizer updates, or 0

@@ -15,6 +15,9 @@
 
 namespace msprobe::pairing {
 
+/// The name that construct.json has for the place around an optimizer's calls.
+inline constexpr std::string_view kOptimizer = "optimizer";
+
 /// The parameters of a side's modules, found by the contents of their tensors and gradients.
 class Parameters {
  public:

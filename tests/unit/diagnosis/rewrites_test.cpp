@@ -66,6 +66,36 @@ TEST_CASE("products in another order have one result") {
   }
 }
 
+TEST_CASE("an optimizer written by hand is another implementation of one that is recorded as such") {
+  const auto run = [](double step) {
+    Two two;
+    const std::string gradient = tensor(1, "[64, 64]");
+    two.backward("Functional.linear.0.backward", {tensor(1)}, {gradient}, {tensor(1)}, {gradient});
+    two.target.forward("Tensor.__rmul__.0.forward", {gradient, scalar("float", "0.1")},
+                       {tensor(0.1, "[64, 64]")});
+    two.target.forward("Tensor.__truediv__.0.forward", {gradient, scalar("float", "0.25")},
+                       {tensor(4, "[64, 64]")});
+    two.target.forward("Tensor.__isub__.0.forward", {tensor(3, "[64, 64]"), tensor(4, "[64, 64]")},
+                       {tensor(step, "[64, 64]")});
+    two.golden.forward("Tensor.lerp_.0.forward", {gradient, gradient}, {tensor(0.1, "[64, 64]")});
+    two.golden.forward("Tensor.__truediv__.7.forward", {tensor(7, "[64, 64]"), scalar("float", "0.03")},
+                       {tensor(9, "[64, 64]")});
+    two.golden.forward("Tensor.addcdiv_.0.forward", {tensor(3, "[64, 64]"), tensor(9, "[64, 64]")},
+                       {tensor(2, "[64, 64]")});
+    // The average of weights.
+    two.forward("Tensor.add_.0.forward", {tensor(5, "[64, 64]"), tensor(step, "[64, 64]")},
+                {tensor(step == 2 ? 6 : 7, "[64, 64]")}, {tensor(5, "[64, 64]"), tensor(2, "[64, 64]")},
+                {tensor(6, "[64, 64]")});
+    const auto modules = modules_of({{"Tensor.lerp_.0.forward", "optimizer"},
+                                     {"Tensor.__truediv__.7.forward", "optimizer"},
+                                     {"Tensor.addcdiv_.0.forward", "optimizer"}});
+    return diagnosed(
+        two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  };
+  CHECK(no_evidence(run(2)));
+  CHECK(!no_evidence(run(2.5)));
+}
+
 TEST_CASE("a sum that is divided later is a mean") {
   Two two;
   const std::string one = tensor(0.1, "[]");
