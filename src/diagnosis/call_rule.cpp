@@ -79,7 +79,8 @@ double CallRule::judge(EntryPair& entry) {
                kRightKernel);  // the error of another kernel, which a truth value may choose
   const bool hides = (casts || (difference.kind == Kind::argument && difference.setting)) &&
                      (e_out > (truth ? kernel : 0) || below);
-  const bool hidden = !effect && hides && !walk_.flipped && entry.nature != Nature::random;
+  const bool hidden =
+      !effect && hides && !entry.rewritten && !walk_.flipped && entry.nature != Nature::random;
   // The updates of this optimizer are not recorded.
   const bool unseen = !compared && other_outputs.empty() && difference.kind == Kind::argument;
   const bool setting_of_step = unseen && entry.optimizer && difference.setting && !truth;
@@ -160,12 +161,13 @@ double CallRule::judge(EntryPair& entry) {
 /// by the roundoff of the finer type, and for an input compared with the errors before it.
 bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& difference,
                           double e_out) const {
-  // Another layout adds up in another order. A truth value, or whole numbers in place of other types, may
-  // choose another kernel.
+  // Another layout, or another way to the same result, adds up in another order. A truth value, or whole
+  // numbers in place of other types, may choose another kernel.
   const bool truth = is_truth(difference);
   const bool whole = difference.kind == Kind::dtype &&
                      (unit_roundoff(difference.target) == 0) != (unit_roundoff(difference.golden) == 0);
-  const double roundings = difference.kind == Kind::shape || truth || whole ? kUnrecordedRoundings : 1;
+  const bool other_order = difference.kind == Kind::shape || entry.rewritten;
+  const double roundings = other_order || truth || whole ? kUnrecordedRoundings : 1;
   const double kernel = truth ? kRightKernel : 0;
   if (e_out > kEffect * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
   if (difference.kind != Kind::dtype || difference.item == kNone) return false;

@@ -146,8 +146,11 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   const double shift =
       std::abs(number_of(target_, ours, dump::kMean) - number_of(golden_, theirs, dump::kMean));
   if (shift > rounding * size) return false;
+  // The norm of a single number is the number, so that it shows all of its error.
+  const double shown =
+      elements_of(golden_.text(theirs.shape)) == 1 ? std::min(error, 1.0) : std::min(error * error, 1.0) / 2;
   return apart.known && !apart.blind && !apart.partial && apart.e <= rounding &&
-         std::min(error * error, 1.0) / 2 > kClearlyMore * rounding;
+         shown > kClearlyMore * rounding;
 }
 
 /// Whether every value that is computed from the entry's outputs leads to a value that golden has as well.
@@ -234,6 +237,7 @@ void Rewrites::examine(EntryPair& entry) {
   }
   const double limit = limit_of(entry.target);
   if (const auto known = rewritten_.find(entry.target); known != rewritten_.end()) {
+    entry.rewritten = true;
     leave_out(entry.target, known->second, limit);
     return;
   }
@@ -247,6 +251,7 @@ void Rewrites::examine(EntryPair& entry) {
   const Cone golden_cone = cone_of(walk_.golden_keys, entry.golden);
   if (!is_called_otherwise(entry, cone, golden_cone) || !meet(entry, cone, golden_cone)) return;
   golden_between_.insert(golden_cone.items.begin(), golden_cone.items.end());
+  entry.rewritten = true;
   leave_out(entry.target, rewritten_.at(entry.target), limit);
 }
 

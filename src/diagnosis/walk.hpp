@@ -59,10 +59,11 @@ struct EntryPair {
   double hidden = 0;    // what statistics do not show of what went in
   double worst_in = 0;  // as measured, for the texts
   Upstream upstream;
-  double grown = 1;      // by how much an error of the inputs may grow
-  bool touched = false;  // takes a tensor that follows from evidence
-  bool noise = false;    // a call of an optimizer on a gradient that is nothing but noise
-  bool tainted = false;  // takes an unrecorded tensor with an error that evidence may have caused
+  double grown = 1;        // by how much an error of the inputs may grow
+  bool touched = false;    // takes a tensor that follows from evidence
+  bool noise = false;      // a call of an optimizer on a gradient that is nothing but noise
+  bool tainted = false;    // takes an unrecorded tensor with an error that evidence may have caused
+  bool rewritten = false;  // on another way to a result that both sides have
   std::optional<Finding> best;
 };
 

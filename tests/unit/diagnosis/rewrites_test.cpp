@@ -66,6 +66,21 @@ TEST_CASE("products in another order have one result") {
   }
 }
 
+TEST_CASE("another way to add up has other roundings, whatever its arguments are") {
+  const auto run = [](double error) {
+    Two two = three_inputs();
+    two.target.forward("Tensor.__sub__.0.forward", {tensor(3), tensor(2)}, {tensor(1.5)});
+    two.target.forward("Tensor.__mul__.0.forward", {tensor(1.5), scalar("float", "0.01")}, {tensor(0.015)});
+    two.golden.forward("Tensor.mul_.0.forward", {tensor(2), scalar("float", "0.99")}, {tensor(1.98)});
+    two.target.forward("Tensor.add_.0.forward", {tensor(2), tensor(0.015)}, {rough(2.01, error)});
+    two.golden.forward("Tensor.add_.0.forward", {tensor(1.98), tensor(3)}, {tensor(2.01)},
+                       {named("alpha", scalar("float", "0.01"))});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(run(1.2e-7)));
+  CHECK(!no_evidence(run(1e-3)));
+}
+
 TEST_CASE("an optimizer written by hand is another implementation of one that is recorded as such") {
   const auto run = [](double step) {
     Two two;
