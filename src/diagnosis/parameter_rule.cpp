@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "diagnosis/sentences.hpp"
 #include "pairing/places.hpp"
@@ -24,6 +26,42 @@ using dump::Side;
 std::string factor_text(double factor) {
   const std::string text = fmt::format("{:.3g}", factor);
   return text == "1" ? fmt::format("{:.6g}", factor) : text;
+}
+
+/// Whether some calls of one operation in a row, of which the call of `part` is one, take parameters that
+/// together have the elements of `whole` and the squares of its elements.
+bool is_part_of(const Side& side, const Item& part, const Side& other, const Item& whole) {
+  constexpr std::uint32_t kNearby = 8;  // chosen, not measured
+  struct Taken {
+    std::uint64_t elements = 0;
+    double squares = 0;
+  };
+  std::vector<Taken> parts;
+  std::size_t own = 0;
+  const auto end = std::min<std::size_t>(side.apis.size(), std::size_t{part.api} + kNearby + 1);
+  for (std::uint32_t api = part.api - std::min(part.api, kNearby); api < end; ++api) {
+    const dump::EntryName name = side.parsed_name(api);
+    if (name.base != side.parsed_name(part.api).base || name.direction != dump::Direction::forward) continue;
+    if (api == part.api) own = parts.size();
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const Item& item = side.items[i];
+      if (!item.is_tensor || place_of(side, item) != place_of(side, part)) continue;
+      parts.push_back({elements_of(side.text(item.shape)), std::pow(number_of(side, item, dump::kNorm), 2)});
+    }
+  }
+  const std::uint64_t elements = elements_of(other.text(whole.shape));
+  const double norm = number_of(other, whole, dump::kNorm);
+  for (std::size_t first = 0; first <= own; ++first) {
+    Taken sum;
+    for (std::size_t i = first; i < parts.size() && sum.elements < elements; ++i) {
+      sum.elements += parts[i].elements;
+      sum.squares += parts[i].squares;
+      if (i >= own && sum.elements == elements &&
+          std::abs(std::sqrt(sum.squares) - norm) <= kMostOfEqual * norm)
+        return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -145,6 +183,26 @@ bool ParameterRule::is_of_another(const EntryPair& entry) {
     if (elements_of(target_.text(item.shape)) == elements_of(golden_.text(partner.shape))) return false;
     errors_.leave_out(entry.target);
     ++walk_.others_parameters;
+    return true;
+  }
+  return false;
+}
+
+bool ParameterRule::is_of_part(const EntryPair& entry) {
+  if (entry.compound) return false;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != dump::State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
+    const auto position = position_of(target_, item);
+    if (!position || !is_parameter_position(entry.name.operation(), *position)) continue;
+    const Item& partner = golden_.items[errors_.golden_item[i]];
+    const std::uint64_t ours = elements_of(target_.text(item.shape));
+    const std::uint64_t theirs = elements_of(golden_.text(partner.shape));
+    if (ours == theirs) continue;
+    const bool part = ours < theirs ? is_part_of(target_, item, golden_, partner)
+                                    : is_part_of(golden_, partner, target_, item);
+    if (!part) return false;
+    errors_.leave_out(entry.target);
     return true;
   }
   return false;

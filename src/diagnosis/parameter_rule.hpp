@@ -25,6 +25,9 @@ class ParameterRule : WalkRule {
   /// Whether an entry is a call of an optimizer about a parameter of another size than its partner's. Then it
   /// is not compared.
   bool is_of_another(const EntryPair& entry);
+  /// Whether an entry takes a part of the parameter that its partner takes whole, or the reverse, and calls
+  /// nearby take the rest. Then it is not compared.
+  bool is_of_part(const EntryPair& entry);
 
   /// The finding about the first parameter that differs; null if no parameter differs yet.
   const Finding* first() const { return first_ ? &*first_ : nullptr; }

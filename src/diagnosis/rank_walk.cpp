@@ -124,7 +124,7 @@ void RankWalk::defer_gradients() {
 void RankWalk::forward_pair(EntryPair& entry) {
   runs_.advance_golden(entry.golden);
   if (!entry.compound) runs_.close_run();
-  const bool another = entry.optimizer && parameters_.is_of_another(entry);
+  const bool another = entry.optimizer ? parameters_.is_of_another(entry) : parameters_.is_of_part(entry);
   rewrites_.examine(entry);
   walk_.measure_inputs(entry);
   inputs_.follow(entry);

@@ -81,6 +81,24 @@ TEST_CASE("another way to add up has other roundings, whatever its arguments are
   CHECK(!no_evidence(run(1e-3)));
 }
 
+TEST_CASE("a product in two parts that are joined") {
+  const auto run = [](double second) {
+    Two two;
+    const std::string in = tensor(1);
+    two.target.forward("Functional.linear.0.forward", {in, tensor(0.3, "[16, 64]")}, {tensor(2, "[4, 16]")});
+    two.target.forward("Functional.linear.1.forward", {in, tensor(0.4, "[48, 64]")},
+                       {tensor(second, "[4, 48]")});
+    two.target.forward("Torch.cat.0.forward", {tensor(2, "[4, 16]"), tensor(second, "[4, 48]")},
+                       {tensor(second == 3 ? 2.5 : 4)});
+    two.golden.forward("Functional.linear.0.forward", {in, tensor(0.5, "[64, 64]")}, {tensor(2.5)});
+    two.forward("Functional.silu.0.forward", {tensor(second == 3 ? 2.5 : 4)}, {tensor(second == 3 ? 1.5 : 3)},
+                {tensor(2.5)}, {tensor(1.5)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(run(3)));
+  CHECK(!no_evidence(run(5)));
+}
+
 TEST_CASE("an optimizer written by hand is another implementation of one that is recorded as such") {
   const auto run = [](double step) {
     Two two;
