@@ -254,7 +254,7 @@ class EntryAligner {
                                      entries(target_, direction, out_.golden_of, out_.target_update_alone));
     AlignedEntries g = signatures.of(golden_, golden_construct_,
                                      entries(golden_, direction, out_.target_of, out_.golden_update_alone));
-    keep_recomputed_apart(t, g, direction);
+    if (direction == Direction::forward) keep_recomputed_apart(t, g);
     std::vector<SequenceRange> gaps = {
         {0, static_cast<std::uint32_t>(t.apis.size()), 0, static_cast<std::uint32_t>(g.apis.size())}};
     for (std::size_t grade = 0; grade < kGrades; ++grade) {
@@ -284,20 +284,17 @@ class EntryAligner {
     pair_moved(t, g, signatures.alphabet());
   }
 
-  /// Recomputed calls, and backward entries, of a module that both sides have are not those of another one.
-  void keep_recomputed_apart(AlignedEntries& t, AlignedEntries& g, Direction direction) {
-    if (direction == Direction::forward) {
-      const std::unordered_set<std::uint64_t> ours(t.paths.begin(), t.paths.end());
-      for (const std::uint64_t path : g.paths) {
-        if (path != 0 && ours.contains(path)) common_paths_.insert(path);
-      }
-    }
+  /// A call that is recomputed in the backward is not a call of another module which both sides have.
+  void keep_recomputed_apart(AlignedEntries& t, AlignedEntries& g) const {
+    const std::unordered_set<std::uint64_t> ours(t.paths.begin(), t.paths.end());
+    const std::unordered_set<std::uint64_t> theirs(g.paths.begin(), g.paths.end());
     const auto keep = [&](const Side& side, AlignedEntries& entries) {
       std::uint32_t backward = 0;
       while (backward < side.apis.size() && side.parsed_name(backward).direction != Direction::backward)
         ++backward;
       for (std::size_t i = 0; i < entries.apis.size(); ++i) {
-        if (entries.apis[i] >= backward && common_paths_.contains(entries.paths[i]))
+        const std::uint64_t path = entries.paths[i];
+        if (entries.apis[i] > backward && path != 0 && ours.contains(path) && theirs.contains(path))
           entries.symbols[kWithoutPath][i] = entries.symbols[kWithShapes][i];
       }
     };
@@ -466,7 +463,6 @@ class EntryAligner {
   const ConstructTable* target_construct_ = nullptr;
   const ConstructTable* golden_construct_ = nullptr;
   Alignment out_;
-  std::unordered_set<std::uint64_t> common_paths_;  // of modules around forward entries of both sides
   TextIndex golden_names_;
 };
 
