@@ -256,15 +256,17 @@ void TrainingRule::compare_lost() {
     most = std::max({most, our_norm, their_norm});
   }
   if (ours.empty() || theirs.empty()) return;
+  const bool underflows = !none && history_.coarsest == kHalfRoundoff;
   for (const bool of_target : {false, true}) {
     const std::vector<std::string>& names = of_target ? here : there;
     if (names.empty()) continue;
     found(first_of_optimizer(),
-          fmt::format("the optimizer of {} gets {} {}, that of {} one of norm {}",
+          fmt::format("the optimizer of {} gets {} {}, that of {} one of norm {}{}",
                       of_target ? "golden" : "this run", none ? "no gradient of" : "a gradient of zeros for",
-                      list_of(names), of_target ? "this run" : "golden", error_text(most)),
+                      list_of(names), of_target ? "this run" : "golden", error_text(most),
+                      underflows ? "; float16 may round it to 0" : ""),
           names.size(),
-          {.confidence = Confidence::likely,
+          {.confidence = underflows ? Confidence::hint : Confidence::likely,
            .side = "the code differs, not a kernel",
            .next = "compare on both sides where the gradient is cut off: detach(), .data, no_grad, "
                    "requires_grad, or set to zero",
