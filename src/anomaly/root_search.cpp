@@ -55,7 +55,7 @@ class RootSearch {
     tell_(Remark::progress, "searching entries before communication");
     std::vector<Root> roots = before_communication();
     if (!roots.empty()) return finish(std::move(roots));
-    tell_(Remark::progress, "searching communication");
+    tell_(Remark::progress, "searching entries during communication");
     warn_of_doubts();
     roots = during_communication();
     if (!roots.empty()) {

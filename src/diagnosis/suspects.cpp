@@ -279,6 +279,19 @@ bool Suspects::is_of_other_size(const Finding& found) const {
                                  elements_of(golden_.text(golden_.items[partner].shape));
 }
 
+/// Whether the shape of a finding follows from an earlier call: a recorded call made the tensor, or an
+/// argument differs before it in its module.
+bool Suspects::is_passed_on(const Finding& found) const {
+  const auto before = [&](const Finding& other) {
+    return other.kind == Kind::argument && other.target_api < found.target_api &&
+           other.module == found.module;
+  };
+  if (std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), before)) return true;
+  if (walk_.item_of(found.item).state != State::input) return false;
+  const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(found.item));
+  return from != ContentMap::kUnknown && target_.items[from].api < found.target_api;
+}
+
 double Suspects::error_of(const Finding& evidence) const {
   if (evidence.item != kNone) return walk_.e_of(evidence.item);
   double error = 0;
@@ -354,7 +367,7 @@ void Suspects::name() {
   std::vector<Finding> effects;
   for (const Finding& found : findings) {
     const bool given = found.kind == Kind::argument || found.kind == Kind::requires_grad ||
-                       (found.kind == Kind::shape && is_of_other_size(found));
+                       (found.kind == Kind::shape && is_of_other_size(found) && !is_passed_on(found));
     if (!found.is_evidence() && given && found.target_api != kNone) hints_.insert(found.target_api);
     if (found.is_evidence() && !found.downstream &&
         (is_by_values(found) || is_between(found) || found.place == kLostGradients))

@@ -54,6 +54,7 @@ class Suspects : WalkRule {
   void prefer_recorded_code();
   std::uint32_t nearest_cut(std::uint32_t end) const;
   bool is_of_other_size(const Finding& found) const;
+  bool is_passed_on(const Finding& found) const;
   double error_of(const Finding& evidence) const;
   const Finding* past_suspect(const Finding& evidence) const;
 

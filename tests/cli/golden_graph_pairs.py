@@ -454,17 +454,11 @@ def check_refused(msprobe, scratch, golden):
     """Status 2, a line with the reason, and no file."""
     node = {"Torch.a.0.forward": None}
     plain = write_rank(scratch / "plain", node, {"Torch.a.0.forward": call(1.0)})
-    sums = write_rank(scratch / "sums", node, {"Torch.a.0.forward": {"input_args": [tensor(1.0, md5="12345678")]}})
-    tensors = write_rank(scratch / "tensors", node, task="tensor")
-    shape = write_rank(scratch / "shape", node, task="structure")
     mindspore = write_rank(scratch / "mindspore", node, framework="mindspore")
     empty = write_rank(scratch / "empty", {})
     odd = write_rank(scratch / "odd", node, task="free_benchmark")
     (scratch / "broken.yaml").write_text("a: [")
     for arguments, reason in (
-        (["-gp", tensors], "the dump tasks differ: "),
-        (["-gp", shape], "the dump tasks differ: "),
-        (["-gp", sums], "only sums/dump.json has checksums"),
         (["-gp", mindspore], "different frameworks can only be compared with a layer mapping (-lm)"),
         (["-gp", str(scratch / "none")], "none: does not exist"),
         (["-gp", plain + "/dump.json"], "dump.json: not a dump folder"),
@@ -484,6 +478,19 @@ def check_refused(msprobe, scratch, golden):
         harness.check(reason in result.stderr.splitlines()[0], f"{arguments}: {result.stderr!r}")
         left = list((scratch / "out").iterdir()) if (scratch / "out").exists() else []
         harness.check_equal(f"{arguments}: files", left, [])
+
+
+def check_other_data(msprobe, scratch, _):
+    """Sides with other kinds of data are compared by statistics, and a warning says so."""
+    node = {"Torch.a.0.forward": None}
+    entry = {"input_args": [tensor(1.0)]}
+    write_rank(scratch / "plain", node, {"Torch.a.0.forward": entry})
+    write_rank(scratch / "sums", node, {"Torch.a.0.forward": {"input_args": [tensor(1.0, md5="12345678")]}})
+    write_rank(scratch / "tensors", node, {"Torch.a.0.forward": entry}, task="tensor")
+    for golden, data in (("sums", "checksums"), ("tensors", "tensors")):
+        result = harness.run(msprobe, ["graph_visualize", "-tp", "plain", "-gp", golden, "-o", "out"], scratch, status=0)
+        harness.check(f"this run has statistics, golden {data}: they are compared by the statistics that both have" in result.stderr,
+                      result.stderr)
 
 
 def check_odd_structure(msprobe, scratch, _):
@@ -525,7 +532,8 @@ def make_tests(msprobe, folder):
     for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
                            ("overflow", check_overflow), ("origins", check_origins), ("told", check_told), ("ranks", check_ranks),
                            ("same bytes", check_same_bytes),
-                           ("refused", check_refused), ("odd structure", check_odd_structure)):
+                           ("refused", check_refused), ("other data", check_other_data),
+                           ("odd structure", check_odd_structure)):
         tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
     return tests
 

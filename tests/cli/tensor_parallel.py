@@ -223,14 +223,13 @@ def check_progress(msprobe, scratch, models):
 
 
 def check_refused(msprobe, scratch, models):
-    copy(models, scratch, "one", "tp", "one_tensor")
+    copy(models, scratch, "one", "tp")
     for arguments, reason in (
         (["tp", "tp", "--tp", "2", "1"], "merged, target has 1 models and golden 2"),
         (["tp", "one", "--tp", "3"], "2 ranks cannot be split into models of 3"),
         (["tp", "one", "--tp", "0"], "--tp 0: not a number of ranks"),
         (["tp", "one", "--python-rules"], "--merge-ranks and --python-rules cannot be combined"),
         (["tp", "one", "-da"], "--merge-ranks and -da cannot be combined"),
-        (["tp", "one_tensor"], "the dump tasks differ"),
         (["tp/rank0/dump.json", "missing"], "missing"),
     ):
         result, _ = compare(msprobe, scratch, *arguments)

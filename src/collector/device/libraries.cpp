@@ -93,7 +93,7 @@ int Driver::enter() const {
     check(push_context_(context_), "make the context current");
   } else {
     check(get_device_(&before), "report the current device");
-    check(set_device_(ordinal_), "select the device");
+    check(set_device_(ordinal_), "find the device");
   }
   return before;
 }

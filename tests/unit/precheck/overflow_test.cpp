@@ -75,7 +75,7 @@ TEST_CASE("overflow on one side alone is abnormal, and what was not called is li
   CHECK(tally.text(summary, false) ==
         "4 operations on npu:0, PyTorch 2.0: 3 overflow, 2 of them abnormal, 1 not called\n"
         "  overflow  Torch.exp.0  on the CPU and on npu:0\n"
-        "  abnormal  Torch.mul.0  on npu:0 alone\n"
+        "  abnormal  Torch.mul.0  only on npu:0\n"
         "  abnormal  Torch.div.0  only on the CPU\n"
         "  not called  Torch.rand.0  its result is random");
   summary.device = "cpu";
