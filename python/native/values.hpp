@@ -9,7 +9,7 @@ namespace msprobe::python {
 /// Adds one value of any type. False with an exception pending if it cannot be walked to its end.
 bool add_value(msprobe_builder* builder, const char* key, PyObject* value, int depth = 0);
 
-/// One section of an entry. Whatever fails while it is filled is logged, and the section then left out.
+/// One section of an entry. A failure while it is filled is logged, and the section is then left out.
 class Section {
  public:
   Section(const msprobe_event& event, msprobe_section section);

@@ -96,7 +96,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   }
   const double e = walk_.e_of(index);
   if (entry.optimizer && e > kNoisyGradient && share_of_largest(entry, index) < kNoiseShare)
-    entry.noise = true;  // an exact zero is none: share_of_largest()
+    entry.noise = true;  // share_of_largest() leaves exact zeros out
   if (!known && !golden_known) {
     if (buffers_.takes(entry, key)) return;
     const auto position = position_of(target_, item);

@@ -282,8 +282,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     if (!born.empty())
       words = fmt::format("its output has {}; its inputs differ by {}", born, error_text(entry.worst_in));
     if (const std::string zero = zero_text(target_, walk_.item_of(index), golden_, partner); !zero.empty())
-      words = fmt::format("{} {}; its inputs differ by {}", place_text(target_, walk_.item_of(index)),
-                          zero, error_text(entry.worst_in));
+      words = fmt::format("{} {}; its inputs differ by {}", place_text(target_, walk_.item_of(index)), zero,
+                          error_text(entry.worst_in));
     if (std::isinf(e) && born.empty())
       words = fmt::format("{} {}; its inputs differ by {}", place_text(target_, walk_.item_of(index)),
                           difference_text(target_, walk_.item_of(index), golden_, partner, e),

@@ -47,7 +47,7 @@ std::string other_flags(const Walk& walk) {
   return text;
 }
 
-/// The first entry that puts out NaN; kNone if there is none. A view computes nothing: its memory may not be
+/// The first entry whose output has NaN, or kNone. A view computes nothing: its memory may not be
 /// written yet.
 std::uint32_t first_nan(const dump::Side& side) {
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {

@@ -90,8 +90,8 @@ class Insides {
 
   /// Whether the side calls a module and records no operation in it.
   bool is_silent(std::string_view base) const { return called_.contains(base) && !inside_.contains(base); }
-  /// Whether the side records operations of two modules or more in a module. Those of one may be a change of
-  /// the code.
+  /// Whether the side records operations of two modules or more in a module. Operations of one module may be
+  /// a change of the code.
   bool has_several(std::string_view base) const {
     const auto found = inside_.find(base);
     return found != inside_.end() && found->second.size() > 1;

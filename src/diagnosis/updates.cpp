@@ -100,6 +100,11 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
   step.target = size_of(before.target, now.target, elements, tolerance);
   step.golden = size_of(before.golden, now.golden, elements, tolerance);
   step.coarse = tolerance.norm;
+  Tolerance blind = tolerance;
+  blind.norm = std::numeric_limits<double>::infinity();
+  const bool shown = size_of(before.target, now.target, elements, blind) > 0 ||
+                     size_of(before.golden, now.golden, elements, blind) > 0;
+  if (!shown) step.by_norm = std::max(step.target, step.golden);
   const double rms = std::abs(now.golden[kNormAt]) / std::sqrt(elements);
   for (std::size_t i = 0; i < kNormAt; ++i) {
     const double ours = std::abs(now.target[i] - before.target[i]);
@@ -119,8 +124,10 @@ bool ParameterStep::rests_alone(double u) const {
   if (n == 0 || (target > 0) == (golden > 0)) return false;
   // Where norms do not show a step, one element that rests because of rounding looks the same as a parameter
   // that rests as a whole.
+  // A step d changes the norm by d^2 / 2 of it: a norm in six digits hides steps of 3e-3.
+  const double hidden = by_norm > 0 ? std::sqrt(2 * coarse) : coarse;
   return std::max(target, golden) >
-         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kHiddenSteps * coarse});
+         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kHiddenSteps * hidden});
 }
 
 void StepRatios::add(const ParameterStep& step, double u) {

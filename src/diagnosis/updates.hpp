@@ -53,7 +53,8 @@ struct ParameterStep {
   std::array<double, 3> ratios{};  // step of the target over golden's, of Max, Min and Mean; 0: not known
   std::array<double, 3> sizes{};   // the larger of the two steps, in parts of what has moved
 
-  double coarse = 0;  // how much of the norm the statistics hide
+  double coarse = 0;   // how much of the norm the statistics hide
+  double by_norm = 0;  // the larger step if the norm alone shows it, else 0
 
   /// Whether one side alone moved, by more than the rounding of a few elements.
   bool rests_alone(double u) const;

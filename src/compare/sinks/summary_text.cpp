@@ -301,7 +301,9 @@ std::string render_summary(const CompareReport& report, const SummaryOptions& op
 }
 
 std::string render_result(const CompareReport& report) {
-  return SummaryText(report, {.details = true}, {}).result();
+  SummaryOptions options;
+  options.details = true;
+  return SummaryText(report, options, {}).result();
 }
 
 }  // namespace msprobe::compare

@@ -155,7 +155,7 @@ class Trainer:
         self._wrapped_optimizer = optimizer
 
     def set_alert_callback(self, function: Optional[Callable[[List[Any]], Any]]) -> None:
-        """Has function(list of alerts) called after each step that has alerts; None: no function. What it raises is reported."""
+        """Has function(list of alerts) called after each step that has alerts; None: no function. Its exceptions are reported."""
         self._alert_callback = function
 
     @property

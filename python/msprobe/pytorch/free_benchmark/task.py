@@ -133,7 +133,7 @@ class _Attempt:
             return structures.tensors_in(self.repeat(self.own_values(self._as_before(values)), mode))
 
     def _as_before(self, values):
-        """Returns perturbed values. Those need a gradient whose originals did, because some kernels are chosen by that."""
+        """Returns perturbed values. A value needs a gradient if its original did, because some kernels are chosen by that."""
         needed = iter([tensor.requires_grad for tensor in structures.tensors_in(self.values)])
         own = {}
 
