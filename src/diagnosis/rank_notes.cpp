@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -217,28 +218,28 @@ void take_notes(Walk& walk) {
   }
   const auto note = [&](const OneRecorder& calls, const char* whose, const char* others) {
     if (calls.calls() == 0) return;
+    const auto are = [&](std::string_view noun) {
+      return calls.calls() == 1 ? fmt::format("1 {} is", noun)
+                                : fmt::format("{} {}s are", human_count(calls.calls()), noun);
+    };
     if (calls.by_level()) {
-      const bool one = calls.calls() == 1;
       walk.out.notes.push_back(fmt::format(
-          "{} {} recorded in {} only, because the dumps have different levels: modules are compared as a "
-          "whole",
-          one ? "1 operation" : human_count(calls.calls()) + " operations", one ? "is" : "are", whose));
+          "{} recorded in {} only, because the dumps have different levels: modules are compared as a whole",
+          are("operation"), whose));
       return;
     }
     if (calls.by_compiler()) {
-      walk.out.notes.push_back(
-          fmt::format("{} {} recorded in {} only: the other run records no operations inside their modules, "
-                      "as in compiled code, and these modules are compared as a whole",
-                      calls.calls() == 1 ? "1 operation" : human_count(calls.calls()) + " operations",
-                      calls.calls() == 1 ? "is" : "are", whose));
+      walk.out.notes.push_back(fmt::format(
+          "{} recorded in {} only: the other run records no operations inside their modules, as in "
+          "compiled code, and these modules are compared as a whole",
+          are("operation"), whose));
       return;
     }
     if (calls.by_filter()) {
-      walk.out.notes.push_back(
-          fmt::format("{} {} recorded in {} only: the other recording was asked for some calls alone, as the "
-                      "gaps in its numbers show, so they do not count as a difference",
-                      calls.calls() == 1 ? "1 call" : human_count(calls.calls()) + " calls",
-                      calls.calls() == 1 ? "is" : "are", whose));
+      walk.out.notes.push_back(fmt::format(
+          "{} recorded in {} only: the other recording was asked for some calls alone, as the gaps "
+          "in its numbers show, so they do not count as a difference",
+          are("call"), whose));
       return;
     }
     const std::string why = calls.by_recorder()

@@ -78,7 +78,7 @@ def save_grad(save_dir: str, name: str, data: Any) -> Any:
 
 
 def step() -> None:
-    """Ends a step: later values belong to the next step. Call it outside compiled networks. Raises nothing of its own."""
+    """Ends a step: later values belong to the next step. Call it outside compiled networks. It raises no error itself."""
     if ms.get_context("device_target") == "CPU":
         log.warn_once("step: MindSpore counts the steps of what save() writes on NPUs only; here all of it goes to step0")
         return
