@@ -45,7 +45,7 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
         {history_.forward, history_.backward, history_.gradients, walk_.drift ? walk_.drift->largest : 0});
     const double u = std::max({unit_roundoff(target_.text(ours.dtype)),
                                unit_roundoff(golden_.text(theirs.dtype)), kSingleRoundoff});
-    const double excess = e / (ahead + kUnrecordedRoundings * u);
+    const double excess = e / (ahead + kFew * u);
     if (!(excess > walk_.threshold)) continue;
     // A table of another size may hold the same values; only the tensors that are computed from it can show a
     // fault.

@@ -33,7 +33,7 @@ double CallRule::judge(EntryPair& entry) {
   const double rounding =
       std::min(kMostScalarRounding,
                walk_.threshold * (std::max({walk_.forward_error(), largest_.backward, history_.backward}) +
-                                  kUnrecordedRoundings * kSingleRoundoff));
+                                  kFew * kSingleRoundoff));
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding,
                        walk_.dtype_setting ? &*walk_.dtype_setting : nullptr, errors_.scale_at(entry.target));
@@ -75,7 +75,7 @@ double CallRule::judge(EntryPair& entry) {
                      is_half(std::max(unit_roundoff(difference.target), unit_roundoff(difference.golden)));
   const bool below = e_out == 0 && !truth && entry.u > kSingleRoundoff && shown_from >= entry.u;
   const double kernel =
-      std::max(kUnrecordedRoundings * entry.u,
+      std::max(kFew * entry.u,
                kRightKernel);  // the error of another kernel, which a truth value may choose
   const bool hides = (casts || (difference.kind == Kind::argument && difference.setting)) &&
                      (e_out > (truth ? kernel : 0) || below);
@@ -118,7 +118,7 @@ double CallRule::judge(EntryPair& entry) {
     const std::string errors =
         fmt::format("output {}, inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (!other_outputs.empty()) return other_outputs;
-    if (effect && e_out <= kEffect * entry.e_in + entry.u)
+    if (effect && e_out <= kMargin * entry.e_in + entry.u)
       return fmt::format("the errors there are output {}, inputs {}, those before it at most {}",
                          error_text(e_out), error_text(entry.worst_in), error_text(walk_.forward_error()));
     const bool said = difference.kind == Kind::shape && std::isinf(e_out);
@@ -167,15 +167,15 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   const bool whole = difference.kind == Kind::dtype &&
                      (unit_roundoff(difference.target) == 0) != (unit_roundoff(difference.golden) == 0);
   const bool other_order = difference.kind == Kind::shape || entry.rewritten;
-  const double roundings = other_order || truth || whole ? kUnrecordedRoundings : 1;
+  const double roundings = other_order || truth || whole ? kFew : 1;
   const double kernel = truth ? kRightKernel : 0;
-  if (e_out > kEffect * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
+  if (e_out > kMargin * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
   if (difference.kind != Kind::dtype || difference.item == kNone) return false;
   const double finer = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));
   if (finer == 0) return false;
   const double u = std::max(finer, kSingleRoundoff);
-  if (walk_.item_of(difference.item).state == State::output) return e_out > kEffect * entry.e_in + u;
-  return walk_.e_of(difference.item) > kEffect * walk_.forward_error() + u;
+  if (walk_.item_of(difference.item).state == State::output) return e_out > kMargin * entry.e_in + u;
+  return walk_.e_of(difference.item) > kMargin * walk_.forward_error() + u;
 }
 
 /// Whether unrecorded code made the input that differs in its dtype. Then other calls just before this entry
@@ -211,7 +211,7 @@ void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error
   Finding& found = quiet_calls_[at->second];
   if (found.entry.empty()) return;
   if (found.kind != Kind::argument) before = std::max(before, ahead);
-  if (error <= kEffect * before + std::max(onset, walk_.threshold * kSingleRoundoff)) return;
+  if (error <= kMargin * before + std::max(onset, walk_.threshold * kSingleRoundoff)) return;
   entry.touched = true;
   found.text += fmt::format(", but its gradients differ: error {} at {}, {} before", error_text(error),
                             walk_.target_name(entry.target), error_text(before));

@@ -44,7 +44,7 @@ class Comparison {
         history_(history),
         ours_(rank.target, rank.target_joins.get(), rank.target_construct),
         theirs_(rank.golden, rank.golden_joins.get(), rank.golden_construct),
-        drift_(history.steps == 0 ? 0 : kDriftOfStep),
+        drift_(history.steps == 0 ? 0 : kTrainedRounding),
         parameters_(
             map_parameters(ours_.flow, theirs_.flow,
                            allowance_of(std::max(ours_.coarsest(), theirs_.coarsest()), drift_).norm)),
@@ -428,7 +428,7 @@ RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, R
                                           const std::vector<std::string>& framework_frames, History& history,
                                           const History& before) {
   const Finding& first = by_name.findings.front();
-  if (first.kind != Kind::parameter || first.concerned < kFewestOtherParameters || before.steps > 0)
+  if (first.kind != Kind::parameter || first.concerned < kFewestCases || before.steps > 0)
     return std::move(by_name);
   History behind = before;
   Comparison comparison(rank, framework_frames, behind);

@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "diagnosis/limits.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/communication_graph.hpp"
 
@@ -163,9 +164,7 @@ bool same_cause(const Finding& a, const Finding& b) {
 /// Whether all ranks' optimizers take the same gradients (1), or each rank takes different ones (-1), for
 /// nearly all parameters; 0 where that is not clear.
 int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<double, double>::*side) {
-  constexpr double kSame = 1e-5;   // chosen: norms of one tensor, taken on two devices
-  constexpr double kOther = 1e-3;  // chosen: gradients of two parts of a batch are not so close
-  constexpr double kMost = 0.9;
+  constexpr double kSame = 1e-5;  // chosen: norms of one tensor, taken on two devices
   double same = 0;
   double other = 0;
   double all = 0;
@@ -178,9 +177,9 @@ int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<do
     }
     ++all;
     same += apart <= kSame ? 1 : 0;
-    other += apart > kOther ? 1 : 0;
+    other += apart > kAlike ? 1 : 0;
   }
-  return all == 0 ? 0 : same >= kMost * all ? 1 : other >= kMost * all ? -1 : 0;
+  return all == 0 ? 0 : same >= kNearlyAll * all ? 1 : other >= kNearlyAll * all ? -1 : 0;
 }
 
 class Conclusion {

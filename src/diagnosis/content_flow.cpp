@@ -24,9 +24,6 @@ using dump::Item;
 using dump::Side;
 using dump::State;
 
-/// Recorders add up the elements of a transposed tensor in another order. Derived: 16 roundoffs of float32.
-constexpr double kSameSum = 0x1p-20;
-
 Content described(std::uint32_t item, const dump::StatisticValues& statistics, const dump::TextPool& pool,
                   std::string_view dtype, std::string_view shape) {
   const auto number = [&](dump::Statistic which) { return number_of(statistics[which], pool); };
@@ -56,8 +53,8 @@ bool is_same(const Content& a, const Content& b) {
   if (a.elements != b.elements || a.max != b.max || a.min != b.min) return false;
   // Some recorders round both sums to half types: norms of what is normalised are then the same.
   const double rms = b.norm / std::sqrt(static_cast<double>(b.elements));
-  return (a.norm == b.norm || !(std::abs(a.norm - b.norm) > kSameSum * b.norm)) &&
-         !(std::abs(a.mean - b.mean) > kSameSum * rms);
+  return (a.norm == b.norm || !(std::abs(a.norm - b.norm) > kRightKernel * b.norm)) &&
+         !(std::abs(a.mean - b.mean) > kRightKernel * rms);
 }
 
 Content content_of(const Side& side, std::uint32_t i) {

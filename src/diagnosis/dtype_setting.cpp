@@ -62,12 +62,12 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   };
   const auto everywhere =
       most_common(target, golden, golden_item, [](const dump::Item& /*item*/) { return true; });
-  if (holds(everywhere, kMostInOtherDtype)) return everywhere;
+  if (holds(everywhere, kHalf)) return everywhere;
   if (!everywhere || everywhere->tensors == everywhere->floating)
     return std::nullopt;  // one type is all there is
   auto parameters = most_common(target, golden, golden_item,
                                 [](const dump::Item& item) { return item.state == dump::State::parameters; });
-  if (holds(parameters, kMostProductsInOtherDtype) && parameters->floating >= kFewestProducts) {
+  if (holds(parameters, kNearlyAll) && parameters->floating >= kFewestProducts) {
     parameters->by_parameters = true;
     return parameters;
   }
@@ -80,9 +80,8 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   // Code outside of the automatic casting leaves some products in float32 on both sides, such as those of a
   // front end. They say nothing about the others.
   auto products = most_common(target, golden, golden_item, is_output_of_product, kFinestHalf);
-  if (!holds(products, kMostProductsInOtherDtype) || products->floating < kFewestProducts ||
-      static_cast<double>(products->tensors) <
-          kMostInOtherDtype * static_cast<double>(all_products->floating))
+  if (!holds(products, kNearlyAll) || products->floating < kFewestProducts ||
+      static_cast<double>(products->tensors) < kHalf * static_cast<double>(all_products->floating))
     return std::nullopt;
   products->by_products = true;
   return products;

@@ -31,8 +31,8 @@ struct DtypeSetting {
 /// The largest or the smallest number of a type, as torch.finfo() has it.
 bool is_extreme(double value, std::string_view dtype);
 
-/// The pair of floating types that at least kMostInOtherDtype of the pairs of floating tensors have, or else
-/// kMostProductsInOtherDtype of the outputs of products, or of the parameters. Nothing if no pair is that
+/// The pair of floating types that at least kHalf of the pairs of floating tensors have, or else
+/// kNearlyAll of the outputs of products, or of the parameters. Nothing if no pair is that
 /// frequent, or if its two types are the same. `golden_item`: by item of the target, or kNone.
 std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::Side& golden,
                                           const std::vector<std::uint32_t>& golden_item);

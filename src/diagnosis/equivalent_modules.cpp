@@ -32,8 +32,8 @@ std::string entry_of(const dump::EntryName& call, std::string_view direction) {
 
 /// The error that the input errors and rounding explain.
 double limit_of(const EquivalentModules::Ahead& ahead) {
-  const double limit = kHandedOn * ahead.error + kRightKernel;
-  return ahead.wrong ? limit : std::min(limit, kMostOfEqual);
+  const double limit = kMargin * ahead.error + kRightKernel;
+  return ahead.wrong ? limit : std::min(limit, kAlike);
 }
 
 bool is_within(std::string_view path, std::string_view module) {
@@ -52,7 +52,7 @@ bool EquivalentModules::is_equal(std::uint32_t item, const Ahead& ahead, double 
                             unit_roundoff(rank_.golden.text(rank_.golden.items[partner].dtype)));
   if (u == 0) return e == 0;
   if (e <= limit_of(ahead)) return true;
-  return ahead.other_calls && is_half(u) && e <= kHandedOn * u &&
+  return ahead.other_calls && is_half(u) && e <= kMargin * u &&
          scale * errors_.b[item] <=
              limit_of({.error = std::max(ahead.error, u / kRoundedOfHandedOn), .wrong = ahead.wrong});
 }
@@ -207,7 +207,7 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
         arrived.error = std::max(arrived.error, std::min(static_cast<double>(errors_.e[i]), 1.0));
     }
     // A large error of an arriving gradient shows another fault, which hides the effect of this module.
-    arrived.wrong = ahead.structure && arrived.error > kMostOfEqual;
+    arrived.wrong = ahead.structure && arrived.error > kAlike;
     for (const std::uint32_t i : items) {
       if (rank_.target.items[i].state != State::output || !rank_.target.items[i].is_tensor) continue;
       if (!is_equal(i, arrived)) return false;

@@ -302,7 +302,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       entry.b_in = std::max(entry.b_in, static_cast<double>(errors_.anything_b[forward]));
     }
     entry.e_in = walk_.floor_of(entry);
-    if (!walk_.tensors) entry.e_in = std::max(entry.e_in, history_.coarsest / kRoundedElsewhere);
+    if (!walk_.tensors) entry.e_in = std::max(entry.e_in, history_.coarsest / kFew);
     if (forward == kNone) entry.e_in = std::max(entry.e_in, ahead);
     entry.worst_in = entry.e_in;
     std::uint32_t ours = 0;
@@ -353,7 +353,7 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     for (const std::uint32_t each : module->entries) entry.upstream.join(walk_.reached[each]);
   }
   entry.e_in = walk_.floor_of(entry);
-  if (paths_.any_cut()) entry.e_in = std::max(entry.e_in, history_.coarsest / kRoundedElsewhere);
+  if (paths_.any_cut()) entry.e_in = std::max(entry.e_in, history_.coarsest / kFew);
   entry.worst_in = entry.e_in;
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {

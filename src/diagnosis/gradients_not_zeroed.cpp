@@ -32,7 +32,7 @@ struct Difference {
   double golden = 0;
   double target_before = 0;
   double golden_before = 0;
-  double allowance(double other) const { return kAgreementOfMeans * std::abs(other) + error; }
+  double allowance(double other) const { return kAlike * std::abs(other) + error; }
   // NaN compares as false.
   bool equals(double other) const { return std::abs(value - other) <= allowance(other); }
   /// A gradient that is doubled looks the same where gradients change little from step to step.
@@ -114,7 +114,7 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
   }
   for (Account* each : {&target, &golden}) {
     const std::size_t clear = each->like.size() + each->unlike.size();
-    if (each->like.size() < kFewestAgreeing ||
+    if (each->like.size() < kFewestCases ||
         static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
       continue;
     return explanation(std::move(*each), unclear, each == &target);

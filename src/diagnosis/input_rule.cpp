@@ -112,7 +112,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
       return;
   }
   if (!known && !golden_known && !walk_.trained &&
-      walk_.e_of(index) < kUnrecordedRoundings * walk_.threshold * kSingleRoundoff)
+      walk_.e_of(index) < kFew * walk_.threshold * kSingleRoundoff)
     know_data(entry, index);
   if (e == 0 || (walk_.flipped && std::isinf(e))) return;
   if (known || golden_known) {
@@ -164,7 +164,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   const bool settled = is_integer(target_.text(item.dtype));
   const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
   // Unrecorded code may select elements whose errors the statistics of a half type hide.
-  const double hidden = derived && !walk_.tensors ? largest_.coarsest / kRoundedElsewhere : 0;
+  const double hidden = derived && !walk_.tensors ? largest_.coarsest / kFew : 0;
   // The second moment comes from squares of gradients, even of noisy ones.
   const double gradients = std::max(largest_.gradients, history_.gradients);
   const double ahead = data      ? *data
@@ -173,10 +173,9 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
                                              largest_.rounded, history_.noise})
                                  : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden});
   // Data are equal except for single elements; in float32, random numbers and scaling differ a little.
-  const double own =
-      derived ? kUnrecordedRoundings * u
-              : std::max({unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)),
-                          kUnrecordedRoundings * kSingleRoundoff});
+  const double own = derived ? kFew * u
+                             : std::max({unit_roundoff(target_.text(item.dtype)),
+                                         unit_roundoff(golden_.text(partner.dtype)), kFew * kSingleRoundoff});
   if (share < 1) walk_.out.explained[index] = static_cast<float>(walk_.threshold * (ahead + own) / share);
   Finding found =
       walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
@@ -279,7 +278,7 @@ std::string_view InputRule::rearranged_from(const EntryPair& entry, std::uint32_
   const auto alike = [](const dump::Side& side, const Item& a, const Item& b) {
     const double norm = number_of(side, b, dump::kNorm);
     return norm > 0 && elements_of(side.text(a.shape)) == elements_of(side.text(b.shape)) &&
-           std::abs(number_of(side, a, dump::kNorm) - norm) <= kUnrecordedRoundings * kSingleRoundoff * norm;
+           std::abs(number_of(side, a, dump::kNorm) - norm) <= kFew * kSingleRoundoff * norm;
   };
   const std::uint32_t steps = std::min(entry.target, kMostBefore);
   for (std::uint32_t api = entry.target; entry.target - api < steps;) {
@@ -318,7 +317,7 @@ std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t i
 bool InputRule::are_same_elements(std::uint32_t index) const {
   const std::uint32_t partner = errors_.golden_item[index];
   const Measure statistics = errors_.by_statistics_of(index, partner);
-  return statistics.known && statistics.e <= kUnrecordedRoundings * kSingleRoundoff &&
+  return statistics.known && statistics.e <= kFew * kSingleRoundoff &&
          walk_.reading.same_elements(index, partner);
 }
 
@@ -422,19 +421,19 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   // A module may compute its outputs by unrecorded code with other roundings; then only a clear change shows
   // more.
   const bool puts_out = item.state == State::output;
-  const double ratio = e / (kHandedOn * std::max(q, unseen) +
-                            (puts_out ? walk_.threshold * kUnrecordedRoundings : kHandedOn) * u);
+  const double ratio =
+      e / (kMargin * std::max(q, unseen) + (puts_out ? walk_.threshold * kFew : kMargin) * u);
   // Entries that one side alone has are responsible for what comes from them.
   // Different operations for the same result have different roundings, and so does a scale that is not a
   // power of two.
-  const double scaled = errors_.scale_at(entry.target) != nullptr ? kUnrecordedRoundings * u : 0;
+  const double scaled = errors_.scale_at(entry.target) != nullptr ? kFew * u : 0;
   const double taken = std::max({q, unseen, runs_.trained_error(), scaled});
-  const bool changed = ratio > 1 && e > kHandedOn * taken + kUnrecordedRoundings * u;
+  const bool changed = ratio > 1 && e > kMargin * taken + kFew * u;
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
     // Other operations round differently.
-    if (changed && e > std::max(kUnrecordedRoundings * run->u, runs_.of_steps(*run, u))) {
+    if (changed && e > std::max(kFew * run->u, runs_.of_steps(*run, u))) {
       runs_.settle(*run, walk_.target_name(entry.target), e, q);
       entry.touched = true;
     }

@@ -41,7 +41,7 @@ bool is_expanded(const Side& target, const Item& item, const Side& golden, const
   const auto same = [&](dump::Statistic which) {
     const double a = number_of(target, item, which);
     const double b = number_of(golden, partner, which);
-    return a == b || std::abs(a - b) <= kUnrecordedRoundings * kSingleRoundoff * std::abs(b) ||
+    return a == b || std::abs(a - b) <= kFew * kSingleRoundoff * std::abs(b) ||
            (std::isnan(a) && std::isnan(b));
   };
   return same(dump::kMax) && same(dump::kMin) && same(dump::kMean);

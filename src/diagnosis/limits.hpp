@@ -4,8 +4,7 @@
 // analysis (`Derived`), from runs (`Measured`), or was chosen without a measurement on record (`Chosen`).
 //
 // All of them together: none of the 199 benign pairs of benchmarks/diagnosis has evidence on a CPU, two of
-// 20 have between a CPU and a GPU (docs/how-it-decides.md, "How it was tested"). That supports no single one
-// of them.
+// 20 have between a CPU and a GPU (benchmarks/README.md). That supports no single one of them.
 //
 // u is a unit roundoff: k operations are off by k u at most, and by the root of k times u where their errors
 // are independent, which makes them a random walk (N. J. Higham, Accuracy and Stability of Numerical
@@ -24,7 +23,7 @@ namespace msprobe::diagnosis {
 
 /// An error with at least this excess is evidence. From statistics the limit is higher, since they show
 /// single tensors less exactly.
-/// Measured: with these two no benign pair has evidence (docs/how-it-decides.md, "How it was tested").
+/// Measured: with these two no benign pair has evidence (benchmarks/README.md).
 inline constexpr double kThresholdTensors = 4;
 inline constexpr double kThresholdStatistics = 10;
 /// An error with at least this excess is reported as a hint. Chosen, not measured.
@@ -34,23 +33,43 @@ inline constexpr double kCertain = 10;
 /// Replay computes a call again if its excess is larger than this, well below both thresholds. Chosen, not
 /// measured.
 inline constexpr double kSuspect = 1.5;
-/// After an optimizer step, and where parameters have drifted, value-based evidence must reach the threshold
-/// this many times: the errors of parameters are not independent of each other, so that an operation may add
-/// them up. Chosen, not measured.
-inline constexpr double kTogether = 2;
-/// Where runs have drifted apart, an earlier error in the step that is as large as this leaves nothing to
-/// judge by size: half of the tensor is noise. Chosen, not measured.
-inline constexpr double kLost = 0.5;
+
+// Shared by several rules
+
+/// The margin between an estimate of what rounding explains and an error that counts. A call has an effect if
+/// the error behind it exceeds the error before it this many times; a tensor that is handed on may have this
+/// many times the error that its producer gave it, because the consumer may measure it in another type; a
+/// norm or a setting is another one, and a decision was not flipped by rounding, from this factor on.
+/// Statistics that do not show an error may hide this part of the largest one upstream. After an optimizer
+/// step, and where parameters have drifted, evidence must reach the threshold this many times: errors of
+/// parameters are not independent, so that an operation may add them up. Chosen, not measured.
+inline constexpr double kMargin = 2;
+/// A few: how many roundings explain the error of a value that unrecorded operations made (data, a parameter
+/// before the first step, a number among the arguments, the operations inside a module), how many times
+/// larger an error must be to belong to another parameter, or to be the worse one of two replays, and the
+/// divisor of the coarsest rounding and of updates by signs that statistics may hide. Four roundings are two
+/// units in the last place. Chosen, not measured.
+inline constexpr double kFew = 4;
+/// Half of something: of the tensors (another type is a setting of the run), of the modules or calls (two
+/// code bases), of a tensor or a step (the rest is noise). Chosen, not measured. In automatic casting about
+/// half of the tensors have another type. In 900 pairs of one program and its changes all modules and at
+/// least 0.63 of the calls are common; in a port, none of the modules and a fifth of the calls.
+inline constexpr double kHalf = 0.5;
+/// All but a few of something: of the products (automatic casting), of the calls (one code base). Chosen, not
+/// measured.
+inline constexpr double kNearlyAll = 0.9;
+/// Two sizes that nothing changed agree to this part: outputs that modules hand on, the means and norms of
+/// gradients, the steps of an optimizer, whatever kernel computed them. Chosen, not measured.
+inline constexpr double kAlike = 1e-3;
+/// Fewer cases than this prove nothing.
+/// Derived for gradients that were not zeroed: one mean agrees by chance with a probability of at most 0.1.
+inline constexpr std::size_t kFewestCases = 3;
 
 // Rounding of any operation
 
 /// Types with a larger unit roundoff count as half types.
 /// Derived: it is between the roundoff of float32 (6e-8) and that of float16 (5e-4).
 inline constexpr double kFinestHalf = 1e-6;
-/// How many roundings explain the error of a value that a few unrecorded operations made: data in float32, a
-/// parameter before the first step, a number among the arguments, the operations of a module that are not
-/// recorded. Four of them are two units in the last place. Chosen, not measured.
-inline constexpr double kUnrecordedRoundings = 4;
 /// The largest float16. Derived: (2 - 2^-10) 2^15, as IEEE 754 has it.
 inline constexpr double kLargestHalf = 65504;
 /// Smaller numbers are 0 in float16. Derived: half of its smallest number, 2^-24.
@@ -72,21 +91,13 @@ inline constexpr double kChance = 4;
 
 // Structure: calls with other arguments
 
-/// An argument has an effect where the output error, or the error of a gradient, is larger than the error
-/// before it by this factor. Chosen, not measured.
-inline constexpr double kEffect = 2;
 /// A shape that differs may explain an error up to this many calls later. Chosen, not measured: views and
 /// elementwise calls come before the call that combines it with another tensor.
 inline constexpr unsigned kMostBehindRearranged = 4;
-/// If at least this part of the pairs of floating tensors has the same pair of different types, that is a
-/// setting of the run. Chosen, not measured: the casts of one module are far fewer, and automatic casting
-/// leaves about half.
-inline constexpr double kMostInOtherDtype = 0.5;
-/// A pair of types is also a setting of the run, automatic casting, if at least this part of those outputs of
-/// matrix products and convolutions has it of which one side at least is a half type, if these are
-/// kMostInOtherDtype of all such outputs, and if there are at least kFewestProducts of them. Chosen, not
-/// measured: automatic casting casts all of them, except where the code turns it off.
-inline constexpr double kMostProductsInOtherDtype = 0.9;
+/// A pair of types is also a setting of the run, automatic casting, if nearly all outputs of matrix products
+/// and convolutions have it of which one side at least is a half type, if these are half of all such outputs,
+/// and if there are at least so many of them. Chosen, not measured: automatic casting casts all of them,
+/// except where the code turns it off.
 inline constexpr std::uint64_t kFewestProducts = 4;
 /// Rounding does not explain two numbers among the arguments that differ by more than this part of the
 /// larger, however large errors are. Chosen, not measured.
@@ -98,19 +109,9 @@ inline constexpr int kWrittenDigits = 6;
 
 // Source: what is wrong before an entry computes
 
-/// A tensor that is handed on has the error that its producer gave it, and no more. This many times that
-/// error and u are explained, because the consumer's error may be measured in another type. Chosen, not
-/// measured.
-inline constexpr double kHandedOn = 2;
-/// Outputs that modules hand on count as equal up to this error at most, however large the errors before them
-/// are. Chosen, not measured.
-inline constexpr double kMostOfEqual = 1e-3;
 /// In half types, the norm of an output that a module hands on may differ by u, the rounding of one element,
 /// divided by this. Chosen, not measured.
 inline constexpr double kRoundedOfHandedOn = 8;
-/// Two parameters of equal content are one parameter, unless the second has an error this many times larger.
-/// Chosen, not measured.
-inline constexpr double kSameParameter = 4;
 /// A gradient that arrives may already have been rounded to a half type once. That explains an error of its
 /// u, divided by this. Chosen, not measured.
 inline constexpr double kOnset = 2;
@@ -135,50 +136,17 @@ inline constexpr double kTrainedRoundingHalf = 2e-2;
 /// measured.
 inline constexpr double kFlippedStepsOfVector = 2.5;
 inline constexpr double kFlippedStepsOfMatrix = 0.25;
-/// The same limit where gradients are of half types. Measured: with eager and with fused attention of two
-/// transformers (hidden 256, four layers, Adam), the second step of single matrices differed by half of the
-/// step.
-inline constexpr double kFlippedStepsOfMatrixHalf = 0.5;
-/// Where an update follows the signs of gradients, as Adam's first updates do, elements whose gradient is
-/// noise are off by twice the step, which statistics do not show. The whole parameter is then off by twice
-/// the step times the root of the gradient's error, if gradients spread evenly around zero. The factor stands
-/// for these two.
-/// Measured: right pairs of hidden size 64 to 512 had a hundredth of that.
-inline constexpr double kFlippedSigns = 0.5;
 /// A gradient with a larger error than this is noise, and so is the update that it made. Chosen, not
 /// measured.
 inline constexpr double kNoisyGradient = 0.05;
-/// From tensors: a step of one parameter that is longer or shorter than golden's by this part is another
-/// step; its excess reaches the threshold. Chosen, not measured.
-inline constexpr double kOtherStep = 0.5;
-/// A parameter with a smaller error shows nothing but rounding, so that its step is not judged: 17 roundoffs
-/// of float32. Chosen, not measured.
-inline constexpr double kLeastErrorOfStep = 1e-6;
-/// The norm of a parameter has shifted if it differs by at least this many times what chance and rounding
-/// explain. Chosen, not measured.
-inline constexpr double kShifted = 2;
-/// Rounding a parameter to a half type changes its norm by this many u. Chosen, not measured.
-inline constexpr double kShiftOfHalf = 0.5;
 /// From statistics, a parameter that moved on one side only was not updated on the other. It moved if it
 /// changed by more than the rounding of this many of its elements. Chosen, not measured.
 inline constexpr double kRoundedElements = 32;
 /// Its change must also be larger than this part of it: 17 roundoffs of float32. Chosen, not measured.
 inline constexpr double kLeastStep = 1e-6;
-/// Its change must also be larger than this many times what its norm does not show. Chosen, not measured.
-inline constexpr double kHiddenSteps = 4;
 
 // Source: the optimizer, by the steps of all parameters
 
-/// A setting is wrong if the median of all factors deviates from 1 by at least this many times what noise
-/// explains. Chosen, not measured.
-inline constexpr double kWrongSetting = 2;
-/// Two steps count as the same step plus noise where the cosine between them is larger than this. Chosen, not
-/// measured.
-inline constexpr double kAlikeSteps = 0.5;
-/// From tensors, noise explains this part of a step. Chosen, not measured.
-inline constexpr double kSettingByTensors = 1e-3;
-/// Noise also explains this many standard deviations of the factor. Derived: as kChance.
-inline constexpr double kScattersByTensors = 4;
 /// From statistics, noise explains this part of a step. Chosen, not measured.
 inline constexpr double kSettingByStatistics = 0.01;
 /// Noise also explains this many times the median absolute deviation, divided by the root of the number of
@@ -192,16 +160,9 @@ inline constexpr double kMovedRoundings = 8;
 
 // Source: gradients that were not zeroed
 
-/// The means agree if they differ by no more than this part of what is left over, plus the error of the
-/// recorded means. Chosen, not measured.
-inline constexpr double kAgreementOfMeans = 1e-3;
 /// A mean counts only if what is left over exceeds the error of the recorded means this many times. Chosen,
 /// not measured.
 inline constexpr double kClearMean = 10;
-/// At least this many parameters agree.
-/// Derived: one parameter agrees by chance with the probability of that allowance divided by what is left
-/// over, which is at most 0.1.
-inline constexpr std::size_t kFewestAgreeing = 3;
 /// At least this part of the gradients whose means differ clearly agrees; the rest may be too small to show
 /// it. Chosen, not measured.
 inline constexpr double kAgreeingPart = 0.8;
@@ -211,13 +172,6 @@ inline constexpr double kChanceOfCertain = 1e-6;
 
 // Introduced: the error of an output against those of the inputs
 
-/// Statistics may not show an error of the input. It is taken to be at least the largest error upstream of
-/// it, divided by this. Chosen, not measured.
-inline constexpr double kSeenElsewhere = 2;
-/// It is also at least the largest error of updates that follow signs, divided by this. Chosen, not measured.
-inline constexpr double kUpdatedElsewhere = 4;
-/// It is also at least the roundoff of the coarsest type so far, divided by this. Chosen, not measured.
-inline constexpr double kRoundedElsewhere = 4;
 /// An operation may multiply the errors of its inputs by at most this factor, whatever the magnitudes.
 /// Chosen, not measured.
 inline constexpr double kMostAmplification = 1000;
@@ -231,9 +185,6 @@ inline constexpr double kMostExponent = 64;
 /// Derived: where float16, which ends at 65504, must hold masks, they are -1e4; elsewhere -1e9 or the lowest
 /// number.
 inline constexpr double kMask = 1e4;
-/// Rounding may have flipped a decision if the error of its inputs is at most this many times the largest
-/// error so far. Chosen, not measured.
-inline constexpr double kInputsOfDecision = 2;
 /// The range of the errors of products in TF32: GPUs and NPUs round inputs to it where they are allowed to.
 /// Derived: TF32 has 11 bits. Two factors that are rounded to them, by up to 2^-11 each, change a sum of
 /// products by about 2^-12, as errors and products both add up as random walks. Errors from 8 times less to 4
@@ -268,36 +219,20 @@ inline constexpr double kLargestOfNormal = 5;
 /// How many roundings of the output's type, the last one included, a right kernel may make. Chosen, not
 /// measured.
 inline constexpr double kReplayRoundings = 3;
-/// One side's output is wrong if its error is at least this many times that of the other side. Chosen, not
-/// measured.
-inline constexpr double kClearlyWorse = 4;
 /// Numbers that are within this part of the end of a type's range may be on either side of it: four roundoffs
 /// of bfloat16. Chosen, not measured.
 inline constexpr double kNearTheEnd = 0x1p-6;
-/// A quotient that is at most this far from a whole number may be rounded to either side: 16 roundoffs of
-/// float32, or kNearWholeRoundings roundoffs of the output's type. Chosen, not measured.
-inline constexpr double kNearWhole = 0x1p-20;
-inline constexpr double kNearWholeRoundings = 2;
 
 // Two code bases
 
 /// The outputs of a right port may be off by this many roundoffs of float32, because all of its operations
 /// are others. Measured: up to 2e-6 in three layers.
 inline constexpr double kRoundingsOfPort = 64;
-/// Two runs may be two code bases if a smaller part of the modules with parameters has a common path and a
-/// smaller part of the calls has the same operation. Measured: in 900 pairs of one program and its changes,
-/// all modules have a common path and at least 0.63 of the calls the same operation; in a port, none of the
-/// modules and a fifth of the calls.
-inline constexpr double kMostCommonModules = 0.5;
-inline constexpr double kMostCommonCalls = 0.9;
-/// If a side has fewer modules than this, the calls alone decide, provided that there are enough of them.
-/// Both chosen, not measured.
-inline constexpr std::size_t kFewestModules = 3;
-inline constexpr double kMostCommonCallsAlone = 0.5;
+/// If a side has too few modules, the calls alone decide, provided that there are so many of them. Chosen,
+/// not measured.
 inline constexpr std::size_t kFewestCalls = 16;
-/// Two runs are also two code bases if at least this many of the paired calls, and this part of them, take
-/// parameters of other sizes where some are joined. Chosen, not measured.
-inline constexpr std::size_t kFewestOtherParameters = 3;
+/// Two runs are also two code bases if this part of the paired calls takes parameters of other sizes where
+/// some are joined. Chosen, not measured.
 inline constexpr double kOtherParameters = 0.25;
 /// A side with this many times the calls of the other is another code base. Chosen, not measured.
 inline constexpr std::size_t kCallsForOne = 10;
@@ -309,11 +244,6 @@ inline constexpr double kMostOfGradients = 5e-3;
 inline constexpr double kGradientOfPort = 2e-4;
 inline constexpr double kGradientOfPortHalf = 0.03;
 inline constexpr double kOtherGradient = 5;
-/// Gradients of parameters are rounding if their elements are smaller than this part of the median of all.
-/// Chosen, not measured.
-inline constexpr double kLeastGradient = 1e-3;
-/// After an update, rounding may grow by this in a step. Chosen, not measured.
-inline constexpr double kDriftOfStep = 2e-3;
 
 // Drift: parameters that differ before the first recorded step
 
@@ -325,14 +255,9 @@ inline constexpr double kAboveOtherGradients = 20;
 /// A parameter stands out if its error is more than this many times the median of all that differ. Chosen,
 /// not measured.
 inline constexpr double kAboveMedian = 50;
-/// Its error must also be larger than what rounding grows to in a step, divided by this. Chosen, not
-/// measured.
-inline constexpr double kPartOfTrainedRounding = 2;
 /// The limit like kAboveMedian for a parameter that noise moved, or for a vector that began as zeros or ones.
 /// Chosen, not measured.
 inline constexpr double kAboveMedianOfNoise = 1000;
-/// Its error must also be larger than this, which is half of its size. Chosen, not measured.
-inline constexpr double kMostByNoise = 0.5;
 
 // Noise: results of free_benchmark
 

@@ -63,8 +63,7 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
     ++calls;
     other += ours == theirs ? 0 : 1;
   }
-  return other >= kFewestOtherParameters &&
-         static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
+  return other >= kFewestCases && static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
 }
 
 /// Whether the calls of one side are the first calls of the other, as in a run that ended in the middle of a
@@ -98,7 +97,7 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const auto common =
       std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
   // Modules also count as different where one side has no modules with parameters.
-  const bool by_modules = fewest >= kFewestModules || (fewest == 0 && most_modules >= kFewestModules);
+  const bool by_modules = fewest >= kFewestCases || (fewest == 0 && most_modules >= kFewestCases);
   std::size_t calls = 0;
   std::size_t golden_calls = 0;
   std::size_t same = 0;
@@ -112,9 +111,9 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   for (std::uint32_t api = 0; api < rank.golden.apis.size(); ++api)
     golden_calls += call_of(rank.golden, api).empty() ? 0 : 1;
   const std::size_t fewest_calls = std::min(calls, golden_calls);
-  const bool common_modules = fewest >= kFewestModules &&
-                              static_cast<double>(common) >= kMostCommonModules * static_cast<double>(fewest);
-  const double most = by_modules && !common_modules ? kMostCommonCalls : kMostCommonCallsAlone;
+  const bool common_modules =
+      fewest >= kFewestCases && static_cast<double>(common) >= kHalf * static_cast<double>(fewest);
+  const double most = by_modules && !common_modules ? kNearlyAll : kHalf;
   if (fewest_calls == 0) return by_modules && !common_modules;
   if (!rank.target_joins && !rank.golden_joins && take_other_parameters(rank)) return true;
   // A side that makes many calls for each call of the other is written differently, for example a loop for a

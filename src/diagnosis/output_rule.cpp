@@ -163,7 +163,7 @@ void OutputRule::examine(EntryPair& entry) {
     double e = 0;
     for (const std::uint32_t i : judged) e = std::max(e, walk_.e_of(i));
     if (e <= walk_.threshold * (entry.e_in + entry.u) ||
-        entry.worst_in > kInputsOfDecision * (walk_.forward_error() + entry.u))
+        entry.worst_in > kMargin * (walk_.forward_error() + entry.u))
       return;
     Finding found = walk_.finding(entry, Kind::decision, Rule::introduced, e / (entry.e_in + entry.u));
     found.confidence = Confidence::hint;
@@ -208,7 +208,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     if (replay.item != index || !(replay.tolerance > 0)) continue;
     const double more = std::max(replay.target, replay.golden);
     const double less = std::min(replay.target, replay.golden);
-    if (more > replay.tolerance && more > kClearlyWorse * less) {
+    if (more > replay.tolerance && more > kFew * less) {
       const bool ours = replay.target > replay.golden;
       offered(Kind::replay, Rule::replay, walk_.threshold * more / replay.tolerance,
               fmt::format("its output does not follow from its inputs: recomputed in float64 from its own "
@@ -436,8 +436,8 @@ void OutputRule::examine_module(EntryPair& entry) {
         walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[i])) != kNone)
       continue;
     const double ahead = std::max(entry.e_in, walk_.forward_error());
-    walk_.out.explained[i] = static_cast<float>(walk_.threshold * (ahead + kUnrecordedRoundings * entry.u));
-    const double excess = walk_.e_of(i) / (ahead + kUnrecordedRoundings * entry.u);
+    walk_.out.explained[i] = static_cast<float>(walk_.threshold * (ahead + kFew * entry.u));
+    const double excess = walk_.e_of(i) / (ahead + kFew * entry.u);
     if (walk_.is_too_small(entry, Rule::introduced, excess)) continue;
     Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced, excess);
     found.item = i;

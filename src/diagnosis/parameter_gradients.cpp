@@ -119,7 +119,7 @@ ParameterGradients compare_parameter_gradients(const Implementation& ours, const
   const bool once = ours.flow.micro_batches() == 1 && theirs.flow.micro_batches() == 1;
   if (sizes.empty() || !any || !once) return met;
   std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
-  const double least_size = kLeastGradient * sizes[sizes.size() / 2];
+  const double least_size = kAlike * sizes[sizes.size() / 2];
   const bool half = is_half(std::max(ours.coarsest(), theirs.coarsest()));
   const double most = kOtherGradient * ((half ? kGradientOfPortHalf : kGradientOfPort) + drift);
   const bool whole = ours.flow.ranks() == 1 && theirs.flow.ranks() == 1;

@@ -85,7 +85,7 @@ void RankWalk::judge(std::uint32_t api) {
     return;
   }
   if (walk_.equivalent_modules.is_inside(walk_.target_name(api)))
-    walk_.leave_out(api, kHandedOn * (walk_.forward_error() + walk_.errors.u[api]) + kRightKernel);
+    walk_.leave_out(api, kMargin * (walk_.forward_error() + walk_.errors.u[api]) + kRightKernel);
   if (forward) {
     forward_pair(entry);
   } else if (parsed.direction == Direction::backward) {
@@ -196,7 +196,7 @@ void RankWalk::make_good(EntryPair& entry) {
   if (!entry.best || !entry.best->is_evidence()) return;
   walk_.make_good(*entry.best, entry.target, {}, walk_.before);
   if (entry.best->is_evidence()) return;
-  walk_.leave_out(entry.target, kHandedOn * (walk_.forward_error() + entry.u) + kRightKernel);
+  walk_.leave_out(entry.target, kMargin * (walk_.forward_error() + entry.u) + kRightKernel);
   entry.e_in = entry.e_out = entry.worst_in = 0;
 }
 

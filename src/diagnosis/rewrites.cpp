@@ -48,7 +48,7 @@ double share_of(const Side& side, std::uint32_t api, std::string_view operation,
 /// The limit of an entry's error: an error larger than all before it would be evidence.
 double Rewrites::limit_of(std::uint32_t api) const {
   const double u = std::max(static_cast<double>(errors_.u[api]), kSingleRoundoff);
-  return kHandedOn * (seen() + u);
+  return kMargin * (seen() + u);
 }
 
 /// The largest error that forward calls before the entry may have.
@@ -138,7 +138,7 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   const Measure apart = errors_.by_statistics_of(target_item, golden_item);
   const double u =
       std::max(unit_roundoff(target_.text(ours.dtype)), unit_roundoff(golden_.text(theirs.dtype)));
-  const double rounding = kHandedOn * seen() + kUnrecordedRoundings * std::max(u, kSingleRoundoff);
+  const double rounding = kMargin * seen() + kFew * std::max(u, kSingleRoundoff);
   const double size = std::abs(number_of(golden_, theirs, dump::kNorm)) /
                       std::sqrt(static_cast<double>(elements_of(golden_.text(theirs.shape))));
   // Zeros are equal whatever made them.
@@ -261,7 +261,7 @@ void Rewrites::examine_backward(std::uint32_t target_api, std::uint32_t forward)
   for (const std::uint32_t i : target_.apis[target_api].items()) {
     if (known->second.meets && target_.items[i].state == State::input) continue;
     const double u = std::max(static_cast<double>(errors_.u[target_api]), kSingleRoundoff);
-    if (walk_.e_of(i) > kHandedOn * u) walk_.leave_out_item(i);
+    if (walk_.e_of(i) > kMargin * u) walk_.leave_out_item(i);
   }
 }
 

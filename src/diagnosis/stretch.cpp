@@ -285,7 +285,7 @@ class Search {
     for (const ContentFlow* flow : {&ours_.flow(), &theirs_.flow()}) {
       for (const Content& content : flow->contents()) u = std::max(u, content.u);
     }
-    return !is_half(u) || error(ours, theirs) > kUnrecordedRoundings * u;
+    return !is_half(u) || error(ours, theirs) > kFew * u;
   }
 
   /// The ends at two calls that do the same. Their inputs should be the same; else their outputs should, if

@@ -76,7 +76,7 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
     if (std::isnan(error) || error > kNoisyGradient) continue;
     const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
     // Gradients that accumulate are recorded each time: the last one counts.
-    if (std::isfinite(apart) && apart > kChangedGradient + threshold * error) {
+    if (std::isfinite(apart) && apart > kAlike + threshold * error) {
       found.changed[gradient.parameter] = gradient;
       found.same.erase(gradient.parameter);
     } else {

@@ -15,9 +15,6 @@
 
 namespace msprobe::diagnosis {
 
-/// Two norms of the same tensor, computed in float32 and in float64, agree better than this.
-inline constexpr double kChangedGradient = 1e-3;
-
 struct TakenGradient {
   std::string parameter;
   std::uint32_t item = 0;  // of the target

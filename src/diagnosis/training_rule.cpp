@@ -198,8 +198,7 @@ void TrainingRule::compare_taken() {
       std::accumulate(theirs.begin(), theirs.end(), 0.0, [](double most, const auto& gradient) {
         return std::isfinite(gradient.second) ? std::max(most, gradient.second) : most;
       });
-  const double explained =
-      std::max({walk_.any_error(), largest_.rounded, largest_.coarsest, kChangedGradient});
+  const double explained = std::max({walk_.any_error(), largest_.rounded, largest_.coarsest, kAlike});
   std::vector<std::string> names;
   double most = 0;
   for (const auto& [name, norm] : theirs) {
@@ -313,9 +312,9 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
   }
   const auto factor = [](std::vector<double>& factors) -> std::string {
     const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
-    if (*most - *least <= kChangedGradient * *most) {
-      return std::abs(*most - 1) <= kChangedGradient ? std::string("as the backward gave them")
-                                                     : fmt::format("{:.3g} times as large", *most);
+    if (*most - *least <= kAlike * *most) {
+      return std::abs(*most - 1) <= kAlike ? std::string("as the backward gave them")
+                                           : fmt::format("{:.3g} times as large", *most);
     }
     return fmt::format("{:.3g} to {:.3g} times as large", *least, *most);
   };

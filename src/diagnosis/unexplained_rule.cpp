@@ -21,11 +21,10 @@ using dump::State;
 bool UnexplainedRule::examine(const EntryPair& entry) {
   const bool evidence =
       walk_.fault_order != UINT64_MAX || entry.touched || (entry.best && entry.best->is_evidence());
-  const bool lost = walk_.drift && walk_.before >= kLost;
+  const bool lost = walk_.drift && walk_.before >= kHalf;
   if (evidence || lost || walk_.flipped || history_.flipped) return false;
   // Parameters that were trained by noisy gradients are noise, whether or not they are recorded.
-  const double limit =
-      walk_.threshold * (std::max(walk_.any_error(), history_.noise) + kUnrecordedRoundings * entry.u);
+  const double limit = walk_.threshold * (std::max(walk_.any_error(), history_.noise) + kFew * entry.u);
   bool found = false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);

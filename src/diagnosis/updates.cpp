@@ -52,7 +52,7 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
     // longer. A common factor shows in both.
     const double along = dot / squares_golden;
     const double length = std::sqrt(squares_target / squares_golden);
-    const bool alike = along > kAlikeSteps * length;
+    const bool alike = along > kHalf * length;
     update.gain = alike && std::abs(length - 1) < std::abs(along - 1) ? length : along;
   } else if (squares_target > 0) {
     update.e = update.gain = std::numeric_limits<double>::infinity();
@@ -127,7 +127,7 @@ bool ParameterStep::rests_alone(double u) const {
   // A step d changes the norm by d^2 / 2 of it: a norm in six digits hides steps of 3e-3.
   const double hidden = by_norm > 0 ? std::sqrt(2 * coarse) : coarse;
   return std::max(target, golden) >
-         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kHiddenSteps * hidden});
+         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kFew * hidden});
 }
 
 void StepRatios::add(const ParameterStep& step, double u) {
@@ -161,8 +161,8 @@ bool Drift::stands_out(double e, bool is_vector, std::optional<double> gradient,
                               : is_vector;
   // Vectors begin as zeros or ones, so that the drift of other parameters soon is most of their value.
   const bool most = noise || (is_vector && median > 0);
-  return small && e > (most ? std::max(kAboveMedianOfNoise * median, kMostByNoise)
-                            : std::max(kAboveMedian * median, trained_rounding(u) / kPartOfTrainedRounding));
+  return small && e > (most ? std::max(kAboveMedianOfNoise * median, kHalf)
+                            : std::max(kAboveMedian * median, trained_rounding(u) / kMargin));
 }
 
 std::optional<Drift> drift_of(std::vector<double> errors, double u) {

@@ -71,7 +71,7 @@ class StepRatios {
   void add(const ParameterStep& step, double u);
   std::size_t parameters() const { return parameters_; }
   double median() const;
-  /// kWrongSetting or more: a wrong setting.
+  /// kMargin or more: a wrong setting.
   double deviation() const;
 
  private:
@@ -109,11 +109,9 @@ class UpdateStatistics {
   }
   std::size_t size() const { return gains_.size(); }
   double median_gain() const { return median_of(gains_); }
-  /// kWrongSetting or more: a wrong setting.
+  /// kMargin or more: a wrong setting.
   double deviation() const {
-    return gains_.empty()
-               ? 0
-               : median_of(deviations_) / (kSettingByTensors + kScattersByTensors * median_of(scatters_));
+    return gains_.empty() ? 0 : median_of(deviations_) / (kAlike + kChance * median_of(scatters_));
   }
 
  private:

@@ -47,8 +47,7 @@ bool are_equal(const std::vector<dump::ModelInput>& ours, const std::vector<dump
     const double size = std::max(std::abs(b.numbers[0]), std::abs(b.numbers[1]));
     for (std::size_t i = 0; i < a.numbers.size(); ++i) {
       const double scale = i == 3 ? std::abs(b.numbers[i]) : size;
-      if (!(std::abs(a.numbers[i] - b.numbers[i]) <= kUnrecordedRoundings * kSingleRoundoff * scale))
-        return false;
+      if (!(std::abs(a.numbers[i] - b.numbers[i]) <= kFew * kSingleRoundoff * scale)) return false;
     }
     return true;
   };
@@ -146,8 +145,8 @@ double Walk::any_error() const {
 /// show upstream of it.
 double Walk::floor_of(const EntryPair& entry) const {
   if (tensors) return entry.e_in;
-  return std::max({entry.e_in, drift ? drift->quarter : 0, entry.upstream.error / kSeenElsewhere,
-                   largest.updated / kUpdatedElsewhere, largest.coarsest / kRoundedElsewhere});
+  return std::max({entry.e_in, drift ? drift->quarter : 0, entry.upstream.error / kMargin,
+                   largest.updated / kFew, largest.coarsest / kFew});
 }
 
 Upstream Walk::anything_seen() const {
@@ -267,10 +266,10 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
       !tensors && history.steps > 0 &&
       (entry.name.direction != Direction::forward || entry.optimizer || rule == Rule::introduced);
   const bool drifted = (drift && drift->median > 0) || behind_update;
-  const double least = drifted && by_values ? kTogether * threshold : threshold;
+  const double least = drifted && by_values ? kMargin * threshold : threshold;
   // An optimizer that computes in another type treats small gradients differently.
   const bool other_type = dtype_setting && entry.optimizer && by_values;
-  const bool weak = excess < least || other_type || (drift && by_size && before >= kLost);
+  const bool weak = excess < least || other_type || (drift && by_size && before >= kHalf);
   found.confidence = weak ? Confidence::hint : sure ? Confidence::certain : Confidence::likely;
   // After a decision that noise flipped, everything differs, and nothing is evidence.
   if (flipped && entry.touched && !any_evidence) found.confidence = Confidence::hint;
@@ -356,8 +355,8 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
                            found.kind == Kind::feed;
   const bool structure = found.rule == Rule::structure && found.kind != Kind::argument;
   const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
-  const EquivalentModules::Ahead rounded{std::max({ahead, history.coarsest, kMostOfEqual / kHandedOn}), true,
-                                         true, true};
+  const EquivalentModules::Ahead rounded{std::max({ahead, history.coarsest, kAlike / kMargin}), true, true,
+                                         true};
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; the output of {} is the same", module);
   } else if (grad && equivalent_modules.are_gradients_equal(seen)) {
@@ -366,7 +365,7 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   } else if (grad && equivalent_modules.are_gradients_equal(rounded)) {
     // A function with a backward of its own, which rounds in another way.
     found.text += fmt::format("; the gradients of all parameters agree within {}",
-                              error_text(kHandedOn * rounded.error + kRightKernel));
+                              error_text(kMargin * rounded.error + kRightKernel));
   } else {
     // An argument of a loss may matter in a later step, and gradients may change after the backward.
     // So may averages of weights, on whichever side they are updated after it.

@@ -229,7 +229,7 @@ Results rounded_quotient(Arguments& arguments, double (*rounding)(double)) {
   std::vector<double>& values = results[0].value.values;
   results[0].open.assign(values.size(), 0);
   const bool is_floating_type = is_floating(arguments.output(0).dtype);
-  const double near = std::max(kNearWhole, kNearWholeRoundings * unit_roundoff(arguments.output(0).dtype));
+  const double near = std::max(kRightKernel, kMargin * unit_roundoff(arguments.output(0).dtype));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double whole = std::round(values[i]);
     const bool is_near = values[i] != whole && std::fabs(values[i] - whole) <= near * std::fabs(whole);
