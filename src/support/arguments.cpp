@@ -239,12 +239,16 @@ class Rewriter {
   }
 
   UsageError unknown_option(const std::string& typed) const {
+    const std::string message = fmt::format("unknown option '{}'", display(typed));
+    // The Python tool's options have one dash, so that --gp means -gp and not the nearer --tp.
+    const std::string one_dash = typed.substr(1);
+    if (find(one_dash) != nullptr)
+      return UsageError(message, fmt::format("did you mean {}? {}", one_dash, help_hint()));
     std::vector<std::string> names;
     for (const OptionInfo& option : scope_->options) {
       for (std::string& name : long_names(option)) names.push_back(std::move(name));
     }
-    return UsageError(fmt::format("unknown option '{}'", display(typed)),
-                      proposal({names.begin(), names.end()}, typed));
+    return UsageError(message, proposal({names.begin(), names.end()}, typed));
   }
 
   const std::vector<std::string>& in_;

@@ -152,6 +152,7 @@ TEST_CASE("what is not known is named, with a hint") {
   CHECK(failure({"compare", "--bogus"}) == "unknown option '--bogus'");
   CHECK(hint({"compare", "--bogus"}) == "try 'msprobe compare --help'");
   CHECK(hint({"compare", "--rulez", "x"}) == "did you mean --rules? try 'msprobe compare --help'");
+  CHECK(hint({"compare", "--gp", "x"}) == "did you mean -gp? try 'msprobe compare --help'");
   CHECK(failure({"compare", "-xyz"}) == "unknown option '-xyz'");
   CHECK(failure({"-tp", "a", "compare"}) == "unknown option '-tp'");
   CHECK(failure({"bogus"}) == "unknown command 'bogus'");
