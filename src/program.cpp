@@ -216,16 +216,16 @@ int run_program(const std::vector<std::string>& arguments) {
     bisect::start(arguments);
   }
   const Request request = line.parse(arguments);
-  const bool shared = request.kind == Request::Kind::run && request.command->shares_work();
+  const bool shared = request.kind == Request::RequestedAction::run && request.command->shares_work();
   if (!team().is_root() && !shared) return kClean;
   switch (request.kind) {
-    case Request::Kind::help:
+    case Request::RequestedAction::help:
       print(help_text(line.describe(), request.command == nullptr ? request.group : request.command->name()));
       return kClean;
-    case Request::Kind::version:
+    case Request::RequestedAction::version:
       print(version());
       return kClean;
-    case Request::Kind::run:
+    case Request::RequestedAction::run:
       break;
   }
   return run_command(request);

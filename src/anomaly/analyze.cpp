@@ -83,7 +83,7 @@ std::string step_text(const Analysis& analysis) {
 /// The entries of a rank whose details are needed, and the details found there.
 struct Wanted {
   std::size_t rank = 0;
-  std::vector<EntryPlace> places;
+  std::vector<ScannedEntry> places;
   std::vector<RootDetails> details;
   std::vector<std::string> problems;
 };
@@ -91,7 +91,7 @@ struct Wanted {
 /// The entries of all roots, by rank. Only the root process of the job knows them.
 std::vector<Wanted> wanted_of(const Analysis& analysis) {
   std::map<std::size_t, Wanted> by_rank;
-  for (const Root& root : analysis.roots) by_rank[root.rank].places.push_back(root.entry);
+  for (const AnomalyRoot& root : analysis.roots) by_rank[root.rank].places.push_back(root.entry);
   std::vector<Wanted> wanted;
   for (auto& [rank, one] : by_rank) {
     one.rank = rank;
@@ -202,7 +202,7 @@ bool gives_minus_infinity(const dump::Entry& entry) {
 /// Removes the roots for which `harmless(root, details)` is true.
 template <typename Harmless>
 void leave_out(Analysis& analysis, const Harmless& harmless) {
-  std::vector<Root> roots;
+  std::vector<AnomalyRoot> roots;
   std::vector<RootDetails> details;
   for (std::size_t i = 0; i < analysis.roots.size(); ++i) {
     if (harmless(analysis.roots[i], analysis.details[i])) continue;
@@ -215,7 +215,7 @@ void leave_out(Analysis& analysis, const Harmless& harmless) {
 
 /// Removes roots of -inf that softmax or a cast ended: they are harmless.
 void leave_out_contained(Analysis& analysis, const Tell& tell) {
-  leave_out(analysis, [&](const Root& root, const RootDetails& details) {
+  leave_out(analysis, [&](const AnomalyRoot& root, const RootDetails& details) {
     if (!root.contained || !gives_minus_infinity(details.entry)) return false;
     tell(Remark::progress,
          fmt::format("{}{}: {} produces -inf from clean inputs, as masks do; it spreads no further",
@@ -235,7 +235,7 @@ bool is_skipped(const RankScan& scan) {
 
 void leave_out_skipped(Analysis& analysis, const Tell& tell) {
   std::set<std::size_t> told;
-  leave_out(analysis, [&](const Root& root, const RootDetails& details) {
+  leave_out(analysis, [&](const AnomalyRoot& root, const RootDetails& details) {
     const RankInput& rank = analysis.ranks[root.rank];
     const auto name = dump::parse_entry_name(root.entry.name);
     if (!is_skipped(rank.scan) || !name) return false;
@@ -253,10 +253,10 @@ void leave_out_skipped(Analysis& analysis, const Tell& tell) {
   });
 }
 
-void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, Progress* progress,
-                  const Tell& tell) {
+void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const AnomalyRules& rules,
+                  Progress* progress, const Tell& tell) {
   std::vector<RankInput>& ranks = analysis.ranks;
-  if (options.listing != Listing::none) {
+  if (options.listing != AnomalyListing::none) {
     analysis.findings.resize(ranks.size());
     read_ranks(
         ranks, progress,
@@ -264,9 +264,9 @@ void analyze_step(Analysis& analysis, const AnalyzeOptions& options, const Rules
           analysis.findings[r] = list_entries(file, options.listing, rules);
           if (progress != nullptr) progress->advance(file.size());
         },
-        [&](std::size_t r) -> RankFindings& { return analysis.findings[r]; });
+        [&](std::size_t r) -> EntryFindings& { return analysis.findings[r]; });
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const RankFindings& found = analysis.findings[r];
+      const EntryFindings& found = analysis.findings[r];
       warn_of_listed_task(ranks[r].number, found.task, tell);
       note_not_judged(analysis, ranks[r], found.entries, found.coverage, found.task, false);
     }
@@ -299,11 +299,12 @@ bool Analysis::anomaly() const {
 }
 
 bool Analysis::fault() const {
-  return std::ranges::any_of(roots, [](const Root& root) { return !root.contained; }) ||
-         std::ranges::any_of(findings, [](const RankFindings& rank) { return !rank.found.empty(); });
+  return std::ranges::any_of(roots, [](const AnomalyRoot& root) { return !root.contained; }) ||
+         std::ranges::any_of(findings, [](const EntryFindings& rank) { return !rank.found.empty(); });
 }
 
-Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell) {
+Analysis analyze(const AnalyzeOptions& options, const AnomalyRules& rules, Progress* progress,
+                 const Tell& tell) {
   std::vector<StepInput> steps = resolve_input(options.input, options.local);
   Analysis analysis;
   std::optional<Analysis> mask;  // the first step whose only roots may be masks

@@ -16,15 +16,15 @@ class Progress;
 
 namespace msprobe::anomaly {
 
-enum class Format : std::uint8_t { json, jsonl, text };
+enum class AnalysisFormat : std::uint8_t { json, jsonl, text };
 
 struct AnalyzeOptions {
   std::string input;
   bool local = false;               // on the own disks of several machines
   std::string output = "./output";  // a folder, or - for standard output
-  Format format = Format::json;
+  AnalysisFormat format = AnalysisFormat::json;
   bool all = false;
-  Listing listing = Listing::none;
+  AnomalyListing listing = AnomalyListing::none;
   std::string rules_file;
 };
 
@@ -33,9 +33,9 @@ struct Analysis {
   std::string step;              // "step3"; empty unless the input is a dump root
   std::size_t steps_before = 0;  // steps looked at before, all without an anomaly
   std::vector<RankInput> ranks;
-  std::vector<Root> roots;
+  std::vector<AnomalyRoot> roots;
   std::vector<RootDetails> details;     // of each root
-  std::vector<RankFindings> findings;   // of each rank, where a listing was asked for
+  std::vector<EntryFindings> findings;  // of each rank, where a listing was asked for
   bool with_path = false;               // the result shows how bad values spread
   bool failed = false;                  // a rank of this step or one before could not be read
   Coverage coverage;                    // of the entries of these steps
@@ -46,6 +46,7 @@ struct Analysis {
 };
 
 /// Reads and searches. Ranks that cannot be read are in the result, unless none could.
-Analysis analyze(const AnalyzeOptions& options, const Rules& rules, Progress* progress, const Tell& tell);
+Analysis analyze(const AnalyzeOptions& options, const AnomalyRules& rules, Progress* progress,
+                 const Tell& tell);
 
 }  // namespace msprobe::anomaly

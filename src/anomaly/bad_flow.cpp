@@ -38,8 +38,8 @@ std::size_t BadFlow::join(std::size_t a, std::size_t b) {
   a = find(a);
   b = find(b);
   if (a == b) return a;
-  Chain& into = chains_[std::min(a, b)];
-  const Chain& from = chains_[std::max(a, b)];
+  BadChain& into = chains_[std::min(a, b)];
+  const BadChain& from = chains_[std::max(a, b)];
   into.last = std::max(into.last, from.last);
   into.bad |= from.bad;
   chains_[std::max(a, b)].joined = std::min(a, b);
@@ -47,7 +47,7 @@ std::size_t BadFlow::join(std::size_t a, std::size_t b) {
 }
 
 void BadFlow::add_unknown(std::uint32_t position, Bad bad) {
-  for (Chain& chain : chains_) {
+  for (BadChain& chain : chains_) {
     chain.last = position;
     chain.bad |= bad;
   }
@@ -89,12 +89,12 @@ void BadFlow::add(const Entry& entry, const EntryBadness& bad, bool is_suspect, 
 }
 
 bool BadFlow::follows() const {
-  return std::ranges::any_of(chains_, [](const Chain& chain) { return chain.bad == kInf; });
+  return std::ranges::any_of(chains_, [](const BadChain& chain) { return chain.bad == kInf; });
 }
 
 bool BadFlow::is_contained(std::size_t suspect) const {
   if (suspect >= suspects_.size()) return false;
-  const Chain& chain = chains_[find(suspects_[suspect])];
+  const BadChain& chain = chains_[find(suspects_[suspect])];
   return chain.bad == kInf && chain.last < last_clean_;
 }
 

@@ -33,7 +33,7 @@ class BadFlow {
  private:
   /// The bad values that one entry made from clean ones. Chains that meet, or have equal contents, are
   /// joined.
-  struct Chain {
+  struct BadChain {
     std::size_t joined = 0;  // its own index, or that of the chain that it was joined to
     std::uint32_t last = 0;  // position of the last entry that has its values
     Bad bad = 0;
@@ -41,7 +41,7 @@ class BadFlow {
   std::size_t find(std::size_t chain) const;
   std::size_t join(std::size_t a, std::size_t b);
 
-  std::vector<Chain> chains_;
+  std::vector<BadChain> chains_;
   std::vector<std::size_t> suspects_;                      // the chains of the suspects
   std::unordered_map<std::uint64_t, std::size_t> makers_;  // the chain of each content
   std::uint32_t last_clean_ = 0;

@@ -32,7 +32,7 @@ Bad bad_anywhere(const Entry& entry, Entry::Index node, bool as_input) {
   return bad;
 }
 
-EntryBadness judge_entry(const Entry& entry, const Places* write_only) {
+EntryBadness judge_entry(const Entry& entry, const ArgumentPlaces* write_only) {
   EntryBadness result;
   if (!entry.is(0, NodeKind::object)) return result;
   entry.children(0, [&](Entry::Index section) {

@@ -35,6 +35,6 @@ struct EntryBadness {
 };
 
 /// Judges the items and all below them. `write_only`: arguments to leave out, or null.
-EntryBadness judge_entry(const dump::Entry& entry, const Places* write_only);
+EntryBadness judge_entry(const dump::Entry& entry, const ArgumentPlaces* write_only);
 
 }  // namespace msprobe::anomaly

@@ -47,7 +47,9 @@ class AnomalyCommand final : public Command {
         .details("It is created if there is a result.");
     options
         .add("--format", options_.format,
-             {{"json", Format::json}, {"jsonl", Format::jsonl}, {"text", Format::text}},
+             {{"json", AnalysisFormat::json},
+              {"jsonl", AnalysisFormat::jsonl},
+              {"text", AnalysisFormat::text}},
              "Format of the result")
         .details(
             "`json` is the Python tool's document, `jsonl` one object per line, `text` the answer on the "
@@ -62,7 +64,7 @@ class AnomalyCommand final : public Command {
     Option levels =
         options
             .add_flag(
-                "--levels", [this](int) { options_.listing = Listing::levels; },
+                "--levels", [this](int) { options_.listing = AnomalyListing::levels; },
                 "Instead: list the entries with NaN or Inf as medium, high or critical")
             .details(
                 "`critical`: clean inputs, bad output; `high`: bad inputs and output, or an output norm more "
@@ -72,7 +74,7 @@ class AnomalyCommand final : public Command {
     Option statistics =
         options
             .add_flag(
-                "--statistics", [this](int) { options_.listing = Listing::statistics; },
+                "--statistics", [this](int) { options_.listing = AnomalyListing::statistics; },
                 "Instead: list outputs at the limit of their dtype, jumps of the norm, and the like")
             .details(
                 "They are outputs at the largest finite number of their dtype whose inputs were below it "
@@ -101,13 +103,13 @@ class AnomalyCommand final : public Command {
     if (python_rules_) report_without_effect(name_, "--python-rules");
     AnalyzeOptions& options = options_;
     options.local = context.local;
-    const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+    const AnomalyRules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
     if (team().is_root() && options.output != "-") check_output_folder(options.output);
     const Analysis analysis = analyze(options, rules, context.progress, show);
     if (!team().is_root()) return Outcome::clean;
-    if (analysis.anomaly() || (options.listing != Listing::none && options.output == "-")) {
+    if (analysis.anomaly() || (options.listing != AnomalyListing::none && options.output == "-")) {
       write(analysis, options, rules, context.color);
-    } else if (options.listing != Listing::none) {
+    } else if (options.listing != AnomalyListing::none) {
       log_info(render_listing(analysis, options.listing, style(context.color)));
     } else {
       log_info("no origin of NaN or Inf found; no file is written");
@@ -119,21 +121,23 @@ class AnomalyCommand final : public Command {
  private:
   static AnswerStyle style(bool color) { return {color, report::terminal_width(STDERR_FILENO)}; }
 
-  static std::string render(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules,
-                            const AnswerStyle& style) {
-    return options.listing == Listing::none ? render_answer(analysis, rules, style)
-                                            : render_listing(analysis, options.listing, style);
+  static std::string render(const Analysis& analysis, const AnalyzeOptions& options,
+                            const AnomalyRules& rules, const AnswerStyle& style) {
+    return options.listing == AnomalyListing::none ? render_answer(analysis, rules, style)
+                                                   : render_listing(analysis, options.listing, style);
   }
 
-  static std::string document(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules) {
-    if (options.format == Format::text) return render(analysis, options, rules, {false, kTextWidth});
-    const bool lines = options.format == Format::jsonl;
-    if (options.listing != Listing::none)
+  static std::string document(const Analysis& analysis, const AnalyzeOptions& options,
+                              const AnomalyRules& rules) {
+    if (options.format == AnalysisFormat::text) return render(analysis, options, rules, {false, kTextWidth});
+    const bool lines = options.format == AnalysisFormat::jsonl;
+    if (options.listing != AnomalyListing::none)
       return lines ? findings_jsonl(analysis, options.listing) : findings_json(analysis, options.listing);
     return lines ? roots_jsonl(analysis) : roots_json(analysis);
   }
 
-  static void write(const Analysis& analysis, const AnalyzeOptions& options, const Rules& rules, bool color) {
+  static void write(const Analysis& analysis, const AnalyzeOptions& options, const AnomalyRules& rules,
+                    bool color) {
     std::string text = document(analysis, options, rules);
     if (options.output == "-") {
       if (!text.ends_with('\n')) text += '\n';
@@ -146,18 +150,18 @@ class AnomalyCommand final : public Command {
       log_info("written: " + display(file.path()));
     }
     // The report already went to standard output; do not show it twice on one screen.
-    if (options.output == "-" && options.format == Format::text) return;
+    if (options.output == "-" && options.format == AnalysisFormat::text) return;
     log_info(render(analysis, options, rules, style(color)));
   }
 
   static std::string file_name(const AnalyzeOptions& options) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const char* stem = options.listing == Listing::levels       ? "overflow_levels_"
-                       : options.listing == Listing::statistics ? "overflow_statistics_"
-                                                                : "anomaly_analyze_";
-    const char* ending = options.format == Format::json    ? ".json"
-                         : options.format == Format::jsonl ? ".jsonl"
-                                                           : ".txt";
+    const char* stem = options.listing == AnomalyListing::levels       ? "overflow_levels_"
+                       : options.listing == AnomalyListing::statistics ? "overflow_statistics_"
+                                                                       : "anomaly_analyze_";
+    const char* ending = options.format == AnalysisFormat::json    ? ".json"
+                         : options.format == AnalysisFormat::jsonl ? ".jsonl"
+                                                                   : ".txt";
     return stem + std::to_string(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) + ending;
   }
 

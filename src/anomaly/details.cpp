@@ -54,7 +54,7 @@ void find_stack(const dump::StackTable& table, const std::string& entry, RootDet
 
 }  // namespace
 
-std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<EntryPlace>& places,
+std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<ScannedEntry>& places,
                                       std::vector<std::string>& problems) {
   std::vector<RootDetails> result(places.size());
   const auto file = open_file(rank.json);
@@ -63,7 +63,7 @@ std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<E
   const auto stacks =
       lenient(problems, [&] { return dump::read_stack_json(*open_file(rank.directory + "/stack.json")); });
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const EntryPlace& place = places[i];
+    const ScannedEntry& place = places[i];
     RootDetails& details = result[i];
     dump::read_entry_at(*file, place.offset, place.size, details.entry, place.name);
     if (construct) details.construct = construct->chain(place.name);

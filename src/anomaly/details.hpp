@@ -21,7 +21,7 @@ struct RootDetails {
 
 /// Reads the details of entries of one rank. Its construct.json and stack.json are read once. A part that
 /// cannot be read stays empty, and `problems` has the reason.
-std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<EntryPlace>& places,
+std::vector<RootDetails> read_details(const RankInput& rank, const std::vector<ScannedEntry>& places,
                                       std::vector<std::string>& problems);
 
 }  // namespace msprobe::anomaly

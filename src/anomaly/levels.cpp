@@ -147,7 +147,7 @@ bool has_elements(const Entry& entry, Entry::Index node) {
 /// Finds problems that the statistics of one entry's tensors show.
 class StatisticsFinder {
  public:
-  StatisticsFinder(std::string_view name, const Entry& entry, const Rules& rules)
+  StatisticsFinder(std::string_view name, const Entry& entry, const AnomalyRules& rules)
       : name_(name), entry_(entry), rules_(rules), norms_(norms_of(entry)) {}
 
   std::vector<EntryFinding> run() {
@@ -162,7 +162,7 @@ class StatisticsFinder {
       visit(item, "output." + std::to_string(position), saturated_input);
     });
     if (const auto jump = norms_.above(rules_.norm_jump_above)) {
-      add("norm_jump", "", Level::high,
+      add("norm_jump", "", AnomalyLevel::high,
           fmt::format("largest norm {} in, {}{} out", python_repr(jump->input), python_repr(jump->output),
                       jump->or_more ? " or more" : ""));
     }
@@ -180,11 +180,11 @@ class StatisticsFinder {
     if (!entry_.is(item, NodeKind::object)) return;
     // If an input has the largest finite number, an output may have it without an overflow.
     if (const auto text = saturated(item); text && !saturated_input && !norms_.is_given(item))
-      add("saturated", where, Level::high, *text);
+      add("saturated", where, AnomalyLevel::high, *text);
     if (dump::bad_item(entry_, item) != 0) return;
     for (const std::string_view key : {"Mean", "Norm"}) {
       if (!dump::bad_sum(entry_, item, key)) continue;
-      add(key == "Mean" ? "bad_mean" : "bad_norm", where, Level::medium,
+      add(key == "Mean" ? "bad_mean" : "bad_norm", where, AnomalyLevel::medium,
           fmt::format("{} is {}, maximum and minimum are finite", key,
                       entry_.python_str(entry_.find(item, key))));
     }
@@ -205,7 +205,7 @@ class StatisticsFinder {
     return std::nullopt;
   }
 
-  void add(std::string what, std::string where, Level level, std::string text) {
+  void add(std::string what, std::string where, AnomalyLevel level, std::string text) {
     EntryFinding finding;
     finding.name = name_;
     finding.level = level;
@@ -217,14 +217,14 @@ class StatisticsFinder {
 
   std::string_view name_;
   const Entry& entry_;
-  const Rules& rules_;
+  const AnomalyRules& rules_;
   NormJump norms_;
   std::vector<EntryFinding> found_;
 };
 
 }  // namespace
 
-std::string_view level_name(Level level) {
+std::string_view level_name(AnomalyLevel level) {
   constexpr std::string_view kNames[] = {"none", "medium", "high", "critical"};
   return kNames[static_cast<std::size_t>(level)];
 }
@@ -236,7 +236,7 @@ std::string_view scene_name(Scene scene) {
   return kNames[static_cast<std::size_t>(scene)];
 }
 
-Scene find_scene(const Entry& entry, const Rules& rules) {
+Scene find_scene(const Entry& entry, const AnomalyRules& rules) {
   const Sections sections = sections_of(entry);
   const bool input = any_bad(entry, sections.arguments) || any_bad(entry, sections.keywords);
   const bool output = any_bad(entry, sections.output);
@@ -245,22 +245,22 @@ Scene find_scene(const Entry& entry, const Rules& rules) {
   return norms_of(entry).above(rules.norm_jump_above) ? Scene::norm_jump : Scene::none;
 }
 
-Level level_of(Scene scene) {
+AnomalyLevel level_of(Scene scene) {
   switch (scene) {
     case Scene::none:
-      return Level::none;
+      return AnomalyLevel::none;
     case Scene::input_normal_output_bad:
-      return Level::critical;
+      return AnomalyLevel::critical;
     case Scene::input_bad_output_normal:
-      return Level::medium;
+      return AnomalyLevel::medium;
     case Scene::input_bad_output_bad:
     case Scene::norm_jump:
       break;
   }
-  return Level::high;
+  return AnomalyLevel::high;
 }
 
-bool is_expected_bad(std::string_view name, const Entry& entry, const Rules& rules) {
+bool is_expected_bad(std::string_view name, const Entry& entry, const AnomalyRules& rules) {
   const auto found = rules.expected_bad.find(rule_key(name));
   if (found == rules.expected_bad.end()) return false;
   const ExpectedBad& rule = found->second;
@@ -285,7 +285,8 @@ bool is_expected_bad(std::string_view name, const Entry& entry, const Rules& rul
   return expected;
 }
 
-std::vector<EntryFinding> find_statistics(std::string_view name, const Entry& entry, const Rules& rules) {
+std::vector<EntryFinding> find_statistics(std::string_view name, const Entry& entry,
+                                          const AnomalyRules& rules) {
   return StatisticsFinder(name, entry, rules).run();
 }
 
@@ -303,19 +304,19 @@ void cover_entry(const Entry& entry, std::string_view name, Coverage& coverage) 
   }
 }
 
-RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& rules) {
-  RankFindings result;
+EntryFindings list_entries(const ByteSource& file, AnomalyListing listing, const AnomalyRules& rules) {
+  EntryFindings result;
   const dump::Header header = dump::read_dump_json(file, [&](std::string_view name, const Entry& entry) {
     ++result.entries;
     if (!entry.is(0, NodeKind::object)) return;
     // This listing judges only finite numbers.
     const Entry::Index output = sections_of(entry).output;
-    if (listing == Listing::statistics && output != kNoNode && has_nan(entry, output)) {
+    if (listing == AnomalyListing::statistics && output != kNoNode && has_nan(entry, output)) {
       result.coverage.miss("it gives NaN, which --statistics does not judge", name);
     } else {
       cover_entry(entry, name, result.coverage);
     }
-    if (listing == Listing::statistics) {
+    if (listing == AnomalyListing::statistics) {
       for (EntryFinding& finding : find_statistics(name, entry, rules))
         result.found.push_back(std::move(finding));
       return;

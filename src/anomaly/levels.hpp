@@ -14,9 +14,9 @@
 
 namespace msprobe::anomaly {
 
-enum class Listing : std::uint8_t { none, levels, statistics };
+enum class AnomalyListing : std::uint8_t { none, levels, statistics };
 
-enum class Level : std::uint8_t { none, medium, high, critical };
+enum class AnomalyLevel : std::uint8_t { none, medium, high, critical };
 
 enum class Scene : std::uint8_t {
   none,
@@ -26,19 +26,19 @@ enum class Scene : std::uint8_t {
   norm_jump,
 };
 
-std::string_view level_name(Level level);
+std::string_view level_name(AnomalyLevel level);
 std::string_view scene_name(Scene scene);
 
 /// The rule that applies to the entry, before the ignore rules.
-Scene find_scene(const dump::Entry& entry, const Rules& rules);
-Level level_of(Scene scene);
+Scene find_scene(const dump::Entry& entry, const AnomalyRules& rules);
+AnomalyLevel level_of(Scene scene);
 /// Do the ignore rules exempt the entry?
-bool is_expected_bad(std::string_view name, const dump::Entry& entry, const Rules& rules);
+bool is_expected_bad(std::string_view name, const dump::Entry& entry, const AnomalyRules& rules);
 
 /// One line of a listing.
 struct EntryFinding {
   std::string name;
-  Level level = Level::none;
+  AnomalyLevel level = AnomalyLevel::none;
   // Listing::levels
   Scene scene = Scene::none;
   std::vector<std::size_t> bad_arguments;
@@ -53,7 +53,7 @@ struct EntryFinding {
 /// Counts the entry as covered if it has values to judge by. An entry without elements needs none.
 void cover_entry(const dump::Entry& entry, std::string_view name, Coverage& coverage);
 
-struct RankFindings {
+struct EntryFindings {
   std::uint32_t entries = 0;
   Coverage coverage;  // entries with values to judge by count as covered
   std::string task;   // the task of the rank's recorder
@@ -63,9 +63,9 @@ struct RankFindings {
 /// Finds problems of one entry beyond NaN and Inf: outputs at the largest finite number of their dtype, norms
 /// that jump, and a mean or norm that is not finite although maximum and minimum are.
 std::vector<EntryFinding> find_statistics(std::string_view name, const dump::Entry& entry,
-                                          const Rules& rules);
+                                          const AnomalyRules& rules);
 
 /// Lists the entries of a rank. Throws FormatError and IoError.
-RankFindings list_entries(const ByteSource& file, Listing listing, const Rules& rules);
+EntryFindings list_entries(const ByteSource& file, AnomalyListing listing, const AnomalyRules& rules);
 
 }  // namespace msprobe::anomaly

@@ -32,7 +32,7 @@ void carry(auto& packet, Carried<Header> auto& header) {
 
 namespace msprobe::anomaly {
 
-void carry(auto& packet, Carried<EntryPlace> auto& place) {
+void carry(auto& packet, Carried<ScannedEntry> auto& place) {
   packet(place.name, place.position, place.offset, place.size);
 }
 
@@ -40,11 +40,11 @@ void carry(auto& packet, Carried<EntryBadness> auto& bad) {
   packet(bad.inputs, bad.outputs);
 }
 
-void carry(auto& packet, Carried<CommNode> auto& node) {
+void carry(auto& packet, Carried<ScannedCommunication> auto& node) {
   packet(base_of<dump::Communication>(node), node.place, node.sub_layer, node.bad);
 }
 
-void carry(auto& packet, Carried<Suspect> auto& suspect) {
+void carry(auto& packet, Carried<SuspectEntry> auto& suspect) {
   packet(suspect.place, suspect.interval, suspect.sub_layer, suspect.inputs, suspect.outputs,
          suspect.contained);
 }
@@ -69,7 +69,7 @@ void carry(auto& packet, Carried<EntryFinding> auto& finding) {
          finding.bad_outputs, finding.what, finding.where, finding.text);
 }
 
-void carry(auto& packet, Carried<RankFindings> auto& rank) {
+void carry(auto& packet, Carried<EntryFindings> auto& rank) {
   packet(rank.entries, rank.coverage, rank.task, rank.found);
 }
 

@@ -18,9 +18,10 @@ namespace {
 constexpr std::size_t kMostForwards = 1 << 16;
 constexpr std::uint64_t kReportBytes = std::uint64_t{1} << 20;
 
-class Scanner {
+class RankScanner {
  public:
-  Scanner(const ByteSource& file, const Rules& rules, const std::function<void(std::uint64_t)>& on_bytes)
+  RankScanner(const ByteSource& file, const AnomalyRules& rules,
+              const std::function<void(std::uint64_t)>& on_bytes)
       : file_(file), rules_(rules), on_bytes_(on_bytes) {}
 
   RankScan run() {
@@ -132,23 +133,23 @@ class Scanner {
     if (!result_.raised) result_.raised = suspect(name, {});
   }
 
-  EntryPlace place(std::string_view name) const {
+  ScannedEntry place(std::string_view name) const {
     return {std::string(name), result_.entries, offset_, size_};
   }
 
-  Suspect suspect(std::string_view name, const EntryBadness& bad) const {
+  SuspectEntry suspect(std::string_view name, const EntryBadness& bad) const {
     return {place(name), static_cast<std::uint32_t>(result_.comms.size()),
             sub_layer_,  bad.inputs,
             bad.outputs, false};
   }
 
   void communication(std::string_view name) {
-    CommNode node;
+    ScannedCommunication node;
     node.place = place(name);
     split_name(name, node);
     node.sub_layer = sub_layer_;
     const auto write_only = rules_.write_only_inputs.find(node.operation);
-    const Places* skip = write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
+    const ArgumentPlaces* skip = write_only != rules_.write_only_inputs.end() ? &write_only->second : nullptr;
     node.bad = judge_entry(entry_, skip);
     node.call = dump::read_comm_call(entry_, pool_);
     if (node.bad.inputs != 0 && !result_.first_bad) {
@@ -166,7 +167,7 @@ class Scanner {
 
   /// API and direction from the name, which is parsed from the right. A name without a direction has the API
   /// as its second part.
-  void split_name(std::string_view name, CommNode& node) const {
+  void split_name(std::string_view name, ScannedCommunication& node) const {
     const auto parsed = dump::parse_entry_name(name);
     if (parsed) {
       node.operation = parsed->operation();
@@ -219,7 +220,7 @@ class Scanner {
   }
 
   const ByteSource& file_;
-  const Rules& rules_;
+  const AnomalyRules& rules_;
   const std::function<void(std::uint64_t)>& on_bytes_;
   RankScan result_;
   dump::RankListPool pool_;
@@ -236,9 +237,9 @@ class Scanner {
 
 }  // namespace
 
-RankScan scan_rank(const ByteSource& file, const Rules& rules,
+RankScan scan_rank(const ByteSource& file, const AnomalyRules& rules,
                    const std::function<void(std::uint64_t)>& on_bytes) {
-  return Scanner(file, rules, on_bytes).run();
+  return RankScanner(file, rules, on_bytes).run();
 }
 
 }  // namespace msprobe::anomaly

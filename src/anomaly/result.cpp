@@ -25,7 +25,7 @@ std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_
 }
 
 void root_members(JsonWriter& json, const Analysis& analysis, std::size_t index) {
-  const Root& root = analysis.roots[index];
+  const AnomalyRoot& root = analysis.roots[index];
   const RootDetails& details = analysis.details[index];
   json.member("op_name", root.entry.name);
   json.open_object("data_info");
@@ -55,9 +55,9 @@ void root_members(JsonWriter& json, const Analysis& analysis, std::size_t index)
   json.close();
 }
 
-void finding_members(JsonWriter& json, const EntryFinding& finding, Listing listing) {
+void finding_members(JsonWriter& json, const EntryFinding& finding, AnomalyListing listing) {
   json.member("op_name", finding.name);
-  if (listing == Listing::statistics) {
+  if (listing == AnomalyListing::statistics) {
     json.member("finding", finding.what);
     json.member("place", finding.where);
     json.member("text", finding.text);
@@ -132,7 +132,7 @@ std::string roots_jsonl(const Analysis& analysis) {
   return text;
 }
 
-std::string findings_json(const Analysis& analysis, Listing listing) {
+std::string findings_json(const Analysis& analysis, AnomalyListing listing) {
   JsonWriter json(kDocument);
   json.open_object();
   for (std::size_t r = 0; r < analysis.findings.size(); ++r) {
@@ -148,7 +148,7 @@ std::string findings_json(const Analysis& analysis, Listing listing) {
   return json.take();
 }
 
-std::string findings_jsonl(const Analysis& analysis, Listing listing) {
+std::string findings_jsonl(const Analysis& analysis, AnomalyListing listing) {
   std::string text;
   for (std::size_t r = 0; r < analysis.findings.size(); ++r) {
     for (const EntryFinding& finding : analysis.findings[r].found) {

@@ -15,8 +15,8 @@ std::string roots_json(const Analysis& analysis);
 std::string roots_jsonl(const Analysis& analysis);
 
 /// The listing of levels or statistics, in the same two shapes.
-std::string findings_json(const Analysis& analysis, Listing listing);
-std::string findings_jsonl(const Analysis& analysis, Listing listing);
+std::string findings_json(const Analysis& analysis, AnomalyListing listing);
+std::string findings_jsonl(const Analysis& analysis, AnomalyListing listing);
 
 std::string_view kind_name(RootKind kind);
 

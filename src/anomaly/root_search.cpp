@@ -27,14 +27,14 @@ class RankSuspects {
   }
 
   /// The suspect of an interval, or null.
-  const Suspect* in(std::size_t interval) const {
+  const SuspectEntry* in(std::size_t interval) const {
     const std::size_t index = by_interval_[interval];
     return index == kNone ? nullptr : &scan_.suspects[index];
   }
   /// The NaN that entered from outside in this interval, or null.
-  const Suspect* external_nan(std::size_t interval) const {
+  const SuspectEntry* external_nan(std::size_t interval) const {
     if (!scan_.external || scan_.external_is_comm || scan_.external->interval != interval) return nullptr;
-    const Suspect& suspect = *scan_.external;
+    const SuspectEntry& suspect = *scan_.external;
     return (suspect.inputs & kNan) != 0 && suspect.outputs != 0 ? &suspect : nullptr;
   }
 
@@ -45,15 +45,15 @@ class RankSuspects {
 
 class RootSearch {
  public:
-  RootSearch(const std::vector<RankInput>& ranks, const Rules& rules, const Tell& tell)
+  RootSearch(const std::vector<RankInput>& ranks, const AnomalyRules& rules, const Tell& tell)
       : ranks_(ranks), tell_(tell), graph_(communication_of(ranks), rules.names_source) {
     for (const RankInput& rank : ranks) suspects_.emplace_back(rank.scan);
     find_origins();
   }
 
-  std::vector<Root> first() {
+  std::vector<AnomalyRoot> first() {
     tell_(Remark::progress, "searching entries before communication");
-    std::vector<Root> roots = before_communication();
+    std::vector<AnomalyRoot> roots = before_communication();
     if (!roots.empty()) return finish(std::move(roots));
     tell_(Remark::progress, "searching entries during communication");
     warn_of_doubts();
@@ -69,16 +69,16 @@ class RootSearch {
     return finish(std::move(roots));
   }
 
-  std::vector<Root> all() {
+  std::vector<AnomalyRoot> all() {
     warn_of_doubts();
-    std::vector<Root> roots = before_communication();
-    for (std::vector<Root> more : {during_communication(), all_suspects(), otherwise(), raised()})
+    std::vector<AnomalyRoot> roots = before_communication();
+    for (std::vector<AnomalyRoot> more : {during_communication(), all_suspects(), otherwise(), raised()})
       roots.insert(roots.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     std::ranges::stable_sort(roots, earlier);
-    std::vector<Root> independent;
+    std::vector<AnomalyRoot> independent;
     std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
     std::set<std::pair<std::size_t, std::uint32_t>> seen;
-    for (Root& root : roots) {
+    for (AnomalyRoot& root : roots) {
       // The rank had bad values already, or this root was found before in another way.
       if (bad_from[root.rank] <= root.entry.position) continue;
       if (!seen.emplace(root.rank, root.entry.position).second) continue;
@@ -93,8 +93,8 @@ class RootSearch {
   }
 
  private:
-  static bool earlier(const Root& a, const Root& b) {
-    const auto key = [](const Root& root) {
+  static bool earlier(const AnomalyRoot& a, const AnomalyRoot& b) {
+    const auto key = [](const AnomalyRoot& root) {
       return std::tuple(root.contained, root.layer, root.kind == RootKind::communication, root.sub_layer,
                         root.rank, root.entry.position);
     };
@@ -114,7 +114,7 @@ class RootSearch {
   }
 
   /// The origin of the bad input of each communication entry.
-  struct Origin {
+  struct InputOrigin {
     std::size_t interval = kNone;
     bool external = false;
   };
@@ -122,7 +122,7 @@ class RootSearch {
   void find_origins() {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
-      Origin origin;
+      InputOrigin origin;
       for (std::size_t i = 0; i < scan.comms.size(); ++i) {
         // Bad values that an earlier communication brought in are explained at that communication.
         if (i > 0 && scan.comms[i - 1].bad.outputs != 0) origin = {};
@@ -138,7 +138,7 @@ class RootSearch {
     }
   }
 
-  const CommNode& comm_of(std::size_t node) const {
+  const ScannedCommunication& comm_of(std::size_t node) const {
     const std::size_t rank = graph_.rank(node);
     return ranks_[rank].scan.comms[node - graph_.first(rank)];
   }
@@ -149,8 +149,8 @@ class RootSearch {
     return interval == 0 ? 0 : graph_.done_layer(node - 1) + 1;
   }
 
-  Root root_of(std::size_t rank, const Suspect& suspect, RootKind kind, Phase phase) const {
-    Root root;
+  AnomalyRoot root_of(std::size_t rank, const SuspectEntry& suspect, RootKind kind, RootPhase phase) const {
+    AnomalyRoot root;
     root.rank = rank;
     root.kind = kind;
     root.phase = phase;
@@ -163,21 +163,21 @@ class RootSearch {
   }
 
   /// The first suspect of each rank before its communication; if no rank has one, NaN from outside.
-  std::vector<Root> before_communication() const {
-    std::vector<Root> roots;
-    std::vector<Root> externals;
+  std::vector<AnomalyRoot> before_communication() const {
+    std::vector<AnomalyRoot> roots;
+    std::vector<AnomalyRoot> externals;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      const Suspect* suspect = suspects_[r].in(0);
+      const SuspectEntry* suspect = suspects_[r].in(0);
       if (suspect != nullptr && !suspect->contained)
-        roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::before));
-      if (const Suspect* external = suspects_[r].external_nan(0))
-        externals.push_back(root_of(r, *external, RootKind::external, Phase::before));
+        roots.push_back(root_of(r, *suspect, RootKind::produced, RootPhase::before));
+      if (const SuspectEntry* external = suspects_[r].external_nan(0))
+        externals.push_back(root_of(r, *external, RootKind::external, RootPhase::before));
     }
     return roots.empty() ? externals : roots;
   }
 
-  std::vector<Root> during_communication() const {
-    std::vector<Root> roots;
+  std::vector<AnomalyRoot> during_communication() const {
+    std::vector<AnomalyRoot> roots;
     std::vector<bool> explained(graph_.nodes(), false);
     for (const dump::Exchange& exchange : graph_.exchanges()) {
       bool bad = false;
@@ -189,12 +189,12 @@ class RootSearch {
       for (const std::size_t n : exchange.receivers) explained[n] = explained[n] || bad;
     }
     for (std::size_t n = 0; n < graph_.nodes(); ++n) {
-      const CommNode& comm = comm_of(n);
+      const ScannedCommunication& comm = comm_of(n);
       if (explained[n] || comm.bad.inputs != 0 || comm.bad.outputs == 0) continue;
-      Root root;
+      AnomalyRoot root;
       root.rank = graph_.rank(n);
       root.kind = RootKind::communication;
-      root.phase = Phase::during;
+      root.phase = RootPhase::during;
       root.entry = comm.place;
       root.outputs = comm.bad.outputs;
       root.layer = graph_.done_layer(n);
@@ -205,17 +205,17 @@ class RootSearch {
     return roots;
   }
 
-  void add_origin(std::size_t node, std::vector<Root>& roots) const {
-    const Origin& origin = origins_[node];
+  void add_origin(std::size_t node, std::vector<AnomalyRoot>& roots) const {
+    const InputOrigin& origin = origins_[node];
     if (origin.interval == kNone) return;
     const std::size_t rank = graph_.rank(node);
     const RankScan& scan = ranks_[rank].scan;
-    const Suspect& suspect = origin.external ? *scan.external : *suspects_[rank].in(origin.interval);
+    const SuspectEntry& suspect = origin.external ? *scan.external : *suspects_[rank].in(origin.interval);
     roots.push_back(
-        root_of(rank, suspect, origin.external ? RootKind::external : RootKind::produced, Phase::during));
+        root_of(rank, suspect, origin.external ? RootKind::external : RootKind::produced, RootPhase::during));
   }
 
-  std::vector<std::int64_t> absent_ranks(const CommNode& comm) const {
+  std::vector<std::int64_t> absent_ranks(const ScannedCommunication& comm) const {
     std::vector<std::int64_t> absent;
     const auto add = [&](std::int64_t number) {
       const bool here = std::ranges::any_of(
@@ -237,14 +237,14 @@ class RootSearch {
   }
 
   /// Suspects whose bad values never entered communication.
-  std::vector<Root> after_communication() const {
-    std::vector<Root> roots;
+  std::vector<AnomalyRoot> after_communication() const {
+    std::vector<AnomalyRoot> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const std::size_t intervals = ranks_[r].scan.comms.size();
       for (std::size_t i = 1; i <= intervals; ++i) {
-        const Suspect* suspect = suspects_[r].in(i);
+        const SuspectEntry* suspect = suspects_[r].in(i);
         if (suspect == nullptr || suspect->contained) continue;
-        roots.push_back(root_of(r, *suspect, RootKind::produced, Phase::after));
+        roots.push_back(root_of(r, *suspect, RootKind::produced, RootPhase::after));
         break;
       }
     }
@@ -253,18 +253,18 @@ class RootSearch {
 
   /// The remaining candidates: NaN from outside, NaN made from Inf, bad values that spread no further; the
   /// first one of each rank.
-  std::vector<Root> otherwise() const {
-    std::vector<Root> roots;
+  std::vector<AnomalyRoot> otherwise() const {
+    std::vector<AnomalyRoot> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const RankScan& scan = ranks_[r].scan;
-      std::optional<Root> first;
-      const auto offer = [&](const Suspect& suspect, RootKind kind) {
+      std::optional<AnomalyRoot> first;
+      const auto offer = [&](const SuspectEntry& suspect, RootKind kind) {
         if (first && first->entry.position <= suspect.place.position) return;
-        first = root_of(r, suspect, kind, Phase::otherwise);
+        first = root_of(r, suspect, kind, RootPhase::otherwise);
         first->contained = suspect.contained;
       };
       if (scan.external) {
-        if (const Suspect* external = suspects_[r].external_nan(scan.external->interval))
+        if (const SuspectEntry* external = suspects_[r].external_nan(scan.external->interval))
           offer(*external, RootKind::external);
       }
       if (scan.inf_to_nan) offer(*scan.inf_to_nan, RootKind::inf_to_nan);
@@ -275,38 +275,39 @@ class RootSearch {
   }
 
   /// The first entry of each rank that task nan_check flagged, in the order of execution.
-  std::vector<Root> raised() const {
-    std::vector<Root> roots;
+  std::vector<AnomalyRoot> raised() const {
+    std::vector<AnomalyRoot> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       if (const auto& raised = ranks_[r].scan.raised)
-        roots.push_back(root_of(r, *raised, RootKind::raised, Phase::otherwise));
+        roots.push_back(root_of(r, *raised, RootKind::raised, RootPhase::otherwise));
     }
     std::ranges::stable_sort(roots, earlier);
     return roots;
   }
 
-  std::vector<Root> all_suspects() const {
-    std::vector<Root> roots;
+  std::vector<AnomalyRoot> all_suspects() const {
+    std::vector<AnomalyRoot> roots;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      for (const Suspect& suspect : ranks_[r].scan.suspects) {
-        if (!suspect.contained) roots.push_back(root_of(r, suspect, RootKind::produced, Phase::otherwise));
+      for (const SuspectEntry& suspect : ranks_[r].scan.suspects) {
+        if (!suspect.contained)
+          roots.push_back(root_of(r, suspect, RootKind::produced, RootPhase::otherwise));
       }
     }
     return roots;
   }
 
-  std::vector<Root> finish(std::vector<Root> roots) const {
-    for (Root& root : roots) find_path(root);
+  std::vector<AnomalyRoot> finish(std::vector<AnomalyRoot> roots) const {
+    for (AnomalyRoot& root : roots) find_path(root);
     return roots;
   }
 
   /// Follows the bad values from rank to rank.
-  void find_path(Root& root) const {
+  void find_path(AnomalyRoot& root) const {
     std::vector<std::uint32_t> bad_from(ranks_.size(), UINT32_MAX);
     bad_from[root.rank] = root.entry.position;
     for (const dump::Exchange& exchange : graph_.exchanges()) {
       const auto carries = [&](std::size_t n) {
-        const CommNode& comm = comm_of(n);
+        const ScannedCommunication& comm = comm_of(n);
         if (comm.place.position < bad_from[graph_.rank(n)]) return false;
         const bool is_root = graph_.rank(n) == root.rank && comm.place.position == root.entry.position;
         return comm.bad.inputs != 0 || is_root;
@@ -327,7 +328,7 @@ class RootSearch {
   const Tell& tell_;
   dump::CommGraph graph_;
   std::vector<RankSuspects> suspects_;
-  std::vector<Origin> origins_;  // for each node
+  std::vector<InputOrigin> origins_;  // for each node
 };
 
 }  // namespace
@@ -337,13 +338,13 @@ std::vector<dump::RankCommunication> communication_of(const std::vector<RankInpu
   for (const RankInput& rank : ranks) {
     dump::RankCommunication& one = all.emplace_back();
     one.number = rank.number;
-    for (const CommNode& comm : rank.scan.comms) one.calls.push_back(&comm);
+    for (const ScannedCommunication& comm : rank.scan.comms) one.calls.push_back(&comm);
   }
   return all;
 }
 
-std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all,
-                               const Tell& tell) {
+std::vector<AnomalyRoot> search_roots(const std::vector<RankInput>& ranks, const AnomalyRules& rules,
+                                      bool all, const Tell& tell) {
   RootSearch search(ranks, rules, tell);
   return all ? search.all() : search.first();
 }

@@ -19,9 +19,9 @@ namespace {
 using YamlNode = RuleFile::Node;
 
 /// Reads the values of one file; complaints name it.
-class Reader {
+class AnomalyRuleReader {
  public:
-  explicit Reader(const RuleFile& file) : file_(file) {}
+  explicit AnomalyRuleReader(const RuleFile& file) : file_(file) {}
 
   [[noreturn]] void fail(const YamlNode& node, const std::string& reason) const { file_.fail(node, reason); }
 
@@ -46,8 +46,8 @@ class Reader {
     return {list.begin(), list.end()};
   }
 
-  Places places(const YamlNode& node, const std::string& key) const {
-    Places result;
+  ArgumentPlaces places(const YamlNode& node, const std::string& key) const {
+    ArgumentPlaces result;
     for (const std::string& word : words(node, key)) {
       if (const auto position = whole_number<std::size_t>(word)) {
         result.positions.insert(*position);
@@ -85,7 +85,7 @@ class Reader {
   const RuleFile& file_;
 };
 
-void apply(Rules& rules, const Reader& reader, const YamlNode& root) {
+void apply(AnomalyRules& rules, const AnomalyRuleReader& reader, const YamlNode& root) {
   reader.members(root, "rules", [&](const std::string& key, const YamlNode& value, const YamlNode& at) {
     if (key == "communication_prefixes") {
       rules.communication.prefixes = reader.words(value, key);
@@ -123,8 +123,8 @@ void apply(Rules& rules, const Reader& reader, const YamlNode& root) {
 }
 
 /// Numbers are positions; an argument has its name, and its position as well.
-Places places_of(const dump::Listed& listed, std::span<const std::string_view> parts) {
-  Places result;
+ArgumentPlaces places_of(const dump::Listed& listed, std::span<const std::string_view> parts) {
+  ArgumentPlaces result;
   for (const std::string_view part : parts) {
     if (const auto position = whole_number<std::size_t>(part)) {
       result.positions.insert(*position);
@@ -144,14 +144,14 @@ bool holds_any(std::string_view text, const std::vector<std::string>& words) {
 
 }  // namespace
 
-bool Rules::is_never_blamed(std::string_view entry) const {
+bool AnomalyRules::is_never_blamed(std::string_view entry) const {
   return holds_any(entry, never_blamed);
 }
 
-Rules default_rules() {
-  Rules rules;
+AnomalyRules default_rules() {
+  AnomalyRules rules;
   const RuleFile file("built-in rules", kDefaultRules);
-  apply(rules, Reader(file), file.root());
+  apply(rules, AnomalyRuleReader(file), file.root());
   const auto fill = [](auto& names, std::string_view list) {
     for (const dump::Listed& each : dump::listed_operations(list)) names.insert(names.end(), each.name);
   };
@@ -161,7 +161,7 @@ Rules default_rules() {
   for (const dump::Listed& each : dump::listed_operations("write_only_inputs"))
     rules.write_only_inputs[each.name] = places_of(each, each.parts);
   for (const dump::Listed& each : dump::listed_operations("expected_bad")) {
-    const Places places = places_of(each, std::span(each.parts).subspan(1));
+    const ArgumentPlaces places = places_of(each, std::span(each.parts).subspan(1));
     ExpectedBad& rule = rules.expected_bad[each.name];
     if (each.parts.front() == "inputs") {
       rule.inputs = places;
@@ -172,10 +172,10 @@ Rules default_rules() {
   return rules;
 }
 
-Rules load_rules(const std::string& path) {
-  Rules rules = default_rules();
+AnomalyRules load_rules(const std::string& path) {
+  AnomalyRules rules = default_rules();
   const RuleFile file = RuleFile::open(path);
-  apply(rules, Reader(file), file.root());
+  apply(rules, AnomalyRuleReader(file), file.root());
   return rules;
 }
 

@@ -16,22 +16,22 @@ namespace msprobe::anomaly {
 using NameSet = std::set<std::string, std::less<>>;
 
 /// Arguments by position or by keyword.
-struct Places {
+struct ArgumentPlaces {
   std::set<std::size_t> positions;
   NameSet names;
 };
 
 struct ExpectedBad {
-  Places inputs;
+  ArgumentPlaces inputs;
   std::set<std::size_t> outputs;
 };
 
-struct Rules {
+struct AnomalyRules {
   dump::CommunicationNames communication;
   std::vector<std::string> never_blamed;
   NameSet names_source;
   NameSet names_destination;
-  std::map<std::string, Places, std::less<>> write_only_inputs;
+  std::map<std::string, ArgumentPlaces, std::less<>> write_only_inputs;
   double norm_jump_above = 0;
   std::map<std::string, ExpectedBad, std::less<>> expected_bad;
   std::map<std::string, double, std::less<>> largest_finite;
@@ -43,10 +43,10 @@ struct Rules {
 };
 
 /// The built-in rules.
-Rules default_rules();
+AnomalyRules default_rules();
 
 /// The built-in rules, replaced by those in the file. FormatError names file, line and key for anything that
 /// is not a rule or has the wrong type.
-Rules load_rules(const std::string& path);
+AnomalyRules load_rules(const std::string& path);
 
 }  // namespace msprobe::anomaly

@@ -32,20 +32,20 @@ enum class RootKind : std::uint8_t {
   raised,         // the device raised NaN or Inf there, as task nan_check noted; nothing is known of inputs
 };
 
-enum class Phase : std::uint8_t { before, during, after, otherwise };
+enum class RootPhase : std::uint8_t { before, during, after, otherwise };
 
 /// A rank that bad values came to.
 struct Reached {
   std::size_t rank = 0;
-  EntryPlace entry;      // where
+  ScannedEntry entry;    // where
   std::size_t from = 0;  // the rank they came from
 };
 
-struct Root {
+struct AnomalyRoot {
   std::size_t rank = 0;  // index
   RootKind kind = RootKind::produced;
-  Phase phase = Phase::before;
-  EntryPlace entry;
+  RootPhase phase = RootPhase::before;
+  ScannedEntry entry;
   Bad inputs = 0;
   Bad outputs = 0;
   std::uint32_t layer = 0;
@@ -63,7 +63,7 @@ using Tell = std::function<void(Remark kind, const std::string& text)>;
 std::vector<dump::RankCommunication> communication_of(const std::vector<RankInput>& ranks);
 
 /// `all`: return every independent root, not only those of the first phase that finds any.
-std::vector<Root> search_roots(const std::vector<RankInput>& ranks, const Rules& rules, bool all,
-                               const Tell& tell);
+std::vector<AnomalyRoot> search_roots(const std::vector<RankInput>& ranks, const AnomalyRules& rules,
+                                      bool all, const Tell& tell);
 
 }  // namespace msprobe::anomaly

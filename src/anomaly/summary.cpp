@@ -73,7 +73,7 @@ std::string bad_parameters(const Entry& entry) {
   return names;
 }
 
-std::string verdict(const Root& root) {
+std::string verdict(const AnomalyRoot& root) {
   const std::string out(bad_name(root.outputs));
   switch (root.kind) {
     case RootKind::produced:
@@ -91,7 +91,7 @@ std::string verdict(const Root& root) {
   return "produced NaN from inputs with Inf";
 }
 
-std::string phase_text(Phase phase) {
+std::string phase_text(RootPhase phase) {
   constexpr std::string_view kNames[] = {"before communication", "during communication",
                                          "outside of communication", ""};
   return std::string(kNames[static_cast<std::size_t>(phase)]);
@@ -107,7 +107,7 @@ std::string join_numbers(const std::vector<std::int64_t>& numbers) {
 
 class Answer {
  public:
-  Answer(const Analysis& analysis, const Rules& rules, const AnswerStyle& style)
+  Answer(const Analysis& analysis, const AnomalyRules& rules, const AnswerStyle& style)
       : analysis_(analysis), rules_(rules), style_(style) {}
 
   std::string run() {
@@ -117,7 +117,7 @@ class Answer {
 
  private:
   void root(std::size_t index) {
-    const Root& root = analysis_.roots[index];
+    const AnomalyRoot& root = analysis_.roots[index];
     const RootDetails& details = analysis_.details[index];
     const std::string step = analysis_.step.empty() ? "" : display(analysis_.step) + " ";
     const std::string phase = phase_text(root.phase);
@@ -142,13 +142,13 @@ class Answer {
     if (root.kind == RootKind::raised)
       line("note", "task nan_check records no values: its inputs may have been bad already");
     if (root.contained) line("note", "its bad values spread no further: perhaps a mask");
-    const std::optional<Suspect>& external = analysis_.ranks[root.rank].scan.external;
+    const std::optional<SuspectEntry>& external = analysis_.ranks[root.rank].scan.external;
     if (external && (external->inputs & kNan) != 0 && external->place.position < root.entry.position)
       line("note", "NaN from outside the recording entered before it, at " + external->place.name);
     spread(root);
   }
 
-  void spread(const Root& root) {
+  void spread(const AnomalyRoot& root) {
     const RankScan& own = analysis_.ranks[root.rank].scan;
     const bool raised = root.kind == RootKind::raised;
     std::string text =
@@ -170,9 +170,9 @@ class Answer {
   }
 
   /// Ranks with bad values that no recorded communication took there.
-  void others(const Root& root) {
+  void others(const AnomalyRoot& root) {
     std::vector<bool> known(analysis_.ranks.size(), false);
-    for (const Root& each : analysis_.roots) {
+    for (const AnomalyRoot& each : analysis_.roots) {
       known[each.rank] = true;
       for (const Reached& reached : each.path) known[reached.rank] = true;
     }
@@ -192,7 +192,7 @@ class Answer {
   }
 
   const Analysis& analysis_;
-  const Rules& rules_;
+  const AnomalyRules& rules_;
   const AnswerStyle& style_;
   std::string out_;
 };
@@ -212,11 +212,11 @@ std::string describe(const Entry& entry, Entry::Index node) {
   return "{" + describe_items(entry, node, ", ") + "}";
 }
 
-std::string render_answer(const Analysis& analysis, const Rules& rules, const AnswerStyle& style) {
+std::string render_answer(const Analysis& analysis, const AnomalyRules& rules, const AnswerStyle& style) {
   return Answer(analysis, rules, style).run();
 }
 
-std::string render_listing(const Analysis& analysis, Listing listing, const AnswerStyle& style) {
+std::string render_listing(const Analysis& analysis, AnomalyListing listing, const AnswerStyle& style) {
   std::string out;
   std::map<std::string, std::size_t> counts;
   std::uint64_t entries = 0;
@@ -227,15 +227,15 @@ std::string render_listing(const Analysis& analysis, Listing listing, const Answ
   for (std::size_t r = 0; r < analysis.findings.size(); ++r) {
     entries += analysis.findings[r].entries;
     for (const EntryFinding& finding : analysis.findings[r].found) {
-      const bool levels = listing == Listing::levels;
+      const bool levels = listing == AnomalyListing::levels;
       ++counts[levels ? std::string(level_name(finding.level)) : finding.what];
       if (rows.size() == kMaxListed) continue;
       rows.push_back({"rank " + std::to_string(analysis.ranks[r].number), finding.name,
                       levels ? std::string(level_name(finding.level)) : finding.what,
                       levels ? std::string(scene_name(finding.scene)) : finding.where + " " + finding.text});
-      columns.severities.push_back(finding.level == Level::critical ? report::Severity::error
-                                   : finding.level == Level::high   ? report::Severity::warning
-                                                                    : report::Severity::none);
+      columns.severities.push_back(finding.level == AnomalyLevel::critical ? report::Severity::error
+                                   : finding.level == AnomalyLevel::high   ? report::Severity::warning
+                                                                           : report::Severity::none);
     }
   }
   if (!analysis.step.empty()) out += display(analysis.step) + ": ";

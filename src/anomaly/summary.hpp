@@ -20,9 +20,9 @@ struct AnswerStyle {
 };
 
 /// Each root in a few lines: its kind, its place, its inputs and outputs, and how far it spread.
-std::string render_answer(const Analysis& analysis, const Rules& rules, const AnswerStyle& style);
+std::string render_answer(const Analysis& analysis, const AnomalyRules& rules, const AnswerStyle& style);
 
 /// Counts of a listing and its first lines.
-std::string render_listing(const Analysis& analysis, Listing listing, const AnswerStyle& style);
+std::string render_listing(const Analysis& analysis, AnomalyListing listing, const AnswerStyle& style);
 
 }  // namespace msprobe::anomaly

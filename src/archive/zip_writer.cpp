@@ -35,12 +35,12 @@ constexpr std::uint64_t kHashStart = 0xcbf29ce484222325u;
 
 }  // namespace
 
-bool ZipWriter::Entry::wide() const {
+bool ZipWriter::WrittenEntry::wide() const {
   return size >= kMax32 || packed_size >= kMax32;
 }
 
 // The fields from "version needed" to the uncompressed size, in both kinds of headers.
-std::string ZipWriter::fixed_fields(const Entry& entry, bool local) const {
+std::string ZipWriter::fixed_fields(const WrittenEntry& entry, bool local) const {
   const bool torch = style_ == ZipStyle::torch;
   const bool hidden = local && torch;  // checksum and sizes follow the payload
   std::uint16_t flags = style_ == ZipStyle::workbook ? 0 : kUtf8Names;
@@ -58,7 +58,7 @@ std::string ZipWriter::fixed_fields(const Entry& entry, bool local) const {
   return out;
 }
 
-std::string ZipWriter::local_header(const Entry& entry) const {
+std::string ZipWriter::local_header(const WrittenEntry& entry) const {
   std::string extra;
   if (entry.wide()) {
     append_le(extra, kZip64Extra);
@@ -85,15 +85,15 @@ std::string ZipWriter::local_header(const Entry& entry) const {
   return header + entry.name + extra;
 }
 
-ZipWriter::Entry& ZipWriter::new_entry(std::string name) {
+ZipWriter::WrittenEntry& ZipWriter::new_entry(std::string name) {
   if (open_) throw std::logic_error("an entry of a zip archive was not ended");
   if (name.size() > std::numeric_limits<std::uint16_t>::max())
     throw std::logic_error("a name in a zip archive is too long");
-  return entries_.emplace_back(Entry{std::move(name), file_.size()});
+  return entries_.emplace_back(WrittenEntry{std::move(name), file_.size()});
 }
 
 void ZipWriter::begin(std::string name, std::uint64_t size, std::optional<std::uint32_t> crc) {
-  Entry& entry = new_entry(std::move(name));
+  WrittenEntry& entry = new_entry(std::move(name));
   entry.size = size;
   entry.summed = crc.has_value();
   entry.crc = crc.value_or(0);
@@ -105,7 +105,7 @@ void ZipWriter::begin(std::string name, std::uint64_t size, std::optional<std::u
 void ZipWriter::begin_blocks(std::string name) {
   if (style_ != ZipStyle::workbook)
     throw std::logic_error("an entry of a zip archive is not to be in blocks");
-  Entry& entry = new_entry(std::move(name));
+  WrittenEntry& entry = new_entry(std::move(name));
   entry.deflated = true;
   file_.write(local_header(entry));  // end() writes the final one
   open_ = true;
@@ -114,7 +114,7 @@ void ZipWriter::begin_blocks(std::string name) {
 void ZipWriter::append(const DeflatedBlock& block) {
   if (!open_ || !entries_.back().deflated)
     throw std::logic_error("an entry of a zip archive takes no blocks");
-  Entry& entry = entries_.back();
+  WrittenEntry& entry = entries_.back();
   file_.write(block.bytes);
   entry.crc =
       static_cast<std::uint32_t>(::crc32_combine(entry.crc, block.crc, static_cast<z_off_t>(block.raw_size)));
@@ -123,7 +123,7 @@ void ZipWriter::append(const DeflatedBlock& block) {
 }
 
 void ZipWriter::write(std::span<const std::byte> bytes) {
-  Entry& entry = entries_.back();
+  WrittenEntry& entry = entries_.back();
   if (!open_ || entry.deflated || bytes.size() > entry.size - written_)
     throw std::logic_error("an entry of a zip archive grows beyond its size");
   if (!entry.summed) entry.crc = crc32(entry.crc, bytes);
@@ -132,7 +132,7 @@ void ZipWriter::write(std::span<const std::byte> bytes) {
 }
 
 void ZipWriter::end() {
-  Entry& entry = entries_.back();
+  WrittenEntry& entry = entries_.back();
   if (open_ && entry.deflated) {
     file_.write(kLastDeflateBlock);
     entry.packed_size += kLastDeflateBlock.size();
@@ -171,7 +171,7 @@ void ZipWriter::add_deflated(std::string name, std::string_view contents) {
   if (style_ != ZipStyle::plain && style_ != ZipStyle::secret)
     throw std::logic_error("an entry of a zip archive is not to be compressed");
   const std::string packed = deflate_whole(contents);
-  Entry& entry = new_entry(std::move(name));
+  WrittenEntry& entry = new_entry(std::move(name));
   entry.size = contents.size();
   entry.crc = crc32(0, std::as_bytes(std::span(contents)));
   entry.packed_size = packed.size();
@@ -183,7 +183,7 @@ void ZipWriter::add_deflated(std::string name, std::string_view contents) {
 void ZipWriter::finish(std::string_view comment) {
   if (open_) throw std::logic_error("an entry of a zip archive was not ended");
   const std::uint64_t start = file_.size();
-  for (const Entry& entry : entries_) {
+  for (const WrittenEntry& entry : entries_) {
     std::string values;
     if (entry.wide()) {
       append_le(values, entry.size);
@@ -243,7 +243,7 @@ void ZipWriter::finish(std::string_view comment) {
 
 std::uint64_t ZipWriter::hash_of_names() const {
   std::uint64_t hash = kHashStart;
-  for (const Entry& entry : entries_) {
+  for (const WrittenEntry& entry : entries_) {
     for (const char c : entry.name) hash = mix(hash, static_cast<std::uint8_t>(c));
     hash = mix(hash, 0);
   }
@@ -252,7 +252,7 @@ std::uint64_t ZipWriter::hash_of_names() const {
 
 std::uint64_t ZipWriter::hash_of_contents() const {
   std::uint64_t hash = kHashStart;
-  for (const Entry& entry : entries_) {
+  for (const WrittenEntry& entry : entries_) {
     for (int shift = 0; shift < 32; shift += 8)
       hash = mix(hash, static_cast<std::uint8_t>(entry.crc >> shift));
   }

@@ -48,7 +48,7 @@ class ZipWriter {
   std::uint64_t hash_of_contents() const;
 
  private:
-  struct Entry {
+  struct WrittenEntry {
     std::string name;
     std::uint64_t offset = 0;  // of the local header
     std::uint64_t size = 0;
@@ -59,13 +59,13 @@ class ZipWriter {
     std::uint64_t stored_size() const { return deflated ? packed_size : size; }
     bool wide() const;
   };
-  Entry& new_entry(std::string name);
-  std::string fixed_fields(const Entry& entry, bool local) const;
-  std::string local_header(const Entry& entry) const;
+  WrittenEntry& new_entry(std::string name);
+  std::string fixed_fields(const WrittenEntry& entry, bool local) const;
+  std::string local_header(const WrittenEntry& entry) const;
 
   OutputFile& file_;
   ZipStyle style_;
-  std::vector<Entry> entries_;
+  std::vector<WrittenEntry> entries_;
   std::uint64_t written_ = 0;  // of the current entry, if it is stored
   bool open_ = false;
 };

@@ -32,7 +32,7 @@ using tensor::DType;
 // The most elements that the two matrices of a module may have together.
 constexpr std::int64_t kMostAdapterElements = std::int64_t{1} << 26;
 
-struct Update {
+struct LowRankUpdate {
   Parameter weight;  // (outputs, inputs)
   Parameter down;    // A: (rank, inputs)
   Parameter up;      // B: (outputs, rank)
@@ -49,7 +49,7 @@ std::vector<double> doubles_of(const Parameter& parameter) {
 /// it.
 class UpdatedBytes final : public ByteSource {
  public:
-  UpdatedBytes(std::shared_ptr<const Update> update, bool half_steps)
+  UpdatedBytes(std::shared_ptr<const LowRankUpdate> update, bool half_steps)
       : update_(std::move(update)),
         half_steps_(half_steps),
         columns_(update_->weight.shape[1]),
@@ -110,7 +110,7 @@ class UpdatedBytes final : public ByteSource {
     at_ = row;
   }
 
-  std::shared_ptr<const Update> update_;
+  std::shared_ptr<const LowRankUpdate> update_;
   bool half_steps_;
   std::int64_t columns_;
   std::size_t rank_;
@@ -125,9 +125,9 @@ class UpdatedBytes final : public ByteSource {
 };
 
 /// The scale of each module, as `adapter_config.json` sets it.
-class Settings {
+class AdapterSettings {
  public:
-  explicit Settings(const std::string& folder) : path_(in_folder(folder, "adapter_config.json")) {
+  explicit AdapterSettings(const std::string& folder) : path_(in_folder(folder, "adapter_config.json")) {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
     json_ = nlohmann::json::parse(read_all(*open_file(path_), kMost), nullptr, false);
     if (!json_.is_object()) refuse("it holds no JSON object");
@@ -184,7 +184,7 @@ class Adding {
  public:
   Adding(Checkpoint& base, const std::string& folder) : base_(base), folder_(folder), settings_(folder) {
     adapter_ = load(folder, {});
-    for (const Entry& entry : adapter_.entries) {
+    for (const CheckpointEntry& entry : adapter_.entries) {
       if (!entry.problem.empty()) throw FormatError(display(folder), entry.problem);
       std::string name = without_wrappers(entry.parameter.name);
       // get_peft_model() puts this head before the names of the model.
@@ -206,9 +206,9 @@ class Adding {
       if (name.ends_with(".lora_magnitude_vector"))
         refuse("it has magnitudes (DoRA), which are not supported");
       if (is_of_adapter(name)) continue;
-      Entry& entry = entry_of_base(name);
+      CheckpointEntry& entry = entry_of_base(name);
       std::string own = entry.parameter.name;
-      entry = Entry();
+      entry = CheckpointEntry();
       entry.parameter = *parameter;
       entry.parameter.name = std::move(own);
       ++replaced;
@@ -243,11 +243,11 @@ class Adding {
   }
 
   /// Programs save a model with and without the name of its module `model`, so both names are tried.
-  Entry& entry_of_base(const std::string& name) {
+  CheckpointEntry& entry_of_base(const std::string& name) {
     for (const std::string& each : {name, "model." + name, without_heads(name, {"model"})}) {
       const auto found = names_.find(each);
       if (found == names_.end()) continue;
-      Entry& entry = base_.entries[found->second];
+      CheckpointEntry& entry = base_.entries[found->second];
       if (!entry.problem.empty()) throw FormatError(display(base_.path), entry.problem);
       return entry;
     }
@@ -255,10 +255,10 @@ class Adding {
   }
 
   void update(const std::string& module, const Parameter& down, const Parameter& up, bool is_transposed) {
-    Entry& entry = entry_of_base(module + ".weight");
+    CheckpointEntry& entry = entry_of_base(module + ".weight");
     Parameter weight = entry.parameter;
     const auto is_real = [](const Parameter& parameter) {
-      return tensor::info(parameter.dtype).kind == tensor::Kind::floating && parameter.shape.size() == 2;
+      return tensor::info(parameter.dtype).kind == tensor::DTypeKind::floating && parameter.shape.size() == 2;
     };
     if (!is_real(weight) || !is_real(down) || !is_real(up))
       refuse(fmt::format("{} is not a pair of matrices for a matrix of floating-point numbers",
@@ -271,8 +271,8 @@ class Adding {
     if (down.numel() + up.numel() > kMostAdapterElements || weight.numel() == 0)
       refuse(fmt::format("{}: refused: matrices of {} elements", display(module), down.numel() + up.numel()));
     const std::string name = entry.parameter.name;
-    auto change =
-        std::make_shared<const Update>(Update{std::move(weight), down, up, settings_.scale(module)});
+    auto change = std::make_shared<const LowRankUpdate>(
+        LowRankUpdate{std::move(weight), down, up, settings_.scale(module)});
     const std::uint64_t memory =
         change->weight.memory() + static_cast<std::uint64_t>(down.numel() + up.numel()) * sizeof(double);
     const auto made = [&](bool half_steps) {
@@ -285,13 +285,13 @@ class Adding {
     // The steps of a quantized weight are wider than the rounding of the sum, so they replace it.
     result.half_step =
         change->weight.half_step ? change->weight.half_step : std::make_shared<const Parameter>(made(true));
-    entry = Entry();
+    entry = CheckpointEntry();
     entry.parameter = is_transposed ? transposed(result) : std::move(result);
   }
 
   Checkpoint& base_;
   const std::string& folder_;
-  Settings settings_;
+  AdapterSettings settings_;
   Checkpoint adapter_;
   std::map<std::string, const Parameter*> parts_;
   std::unordered_map<std::string, std::size_t> names_;

@@ -15,7 +15,7 @@ namespace msprobe::checkpoint {
 namespace {
 
 bool is_real(const Parameter& parameter) {
-  return tensor::info(parameter.dtype).kind == tensor::Kind::floating;
+  return tensor::info(parameter.dtype).kind == tensor::DTypeKind::floating;
 }
 
 /// Calls `take(x, z, y)` for each element of the first, the third and the second.
@@ -33,13 +33,13 @@ void each_of_three(const Parameter& first, const Parameter& third, const Paramet
 }  // namespace
 
 ThirdCheckpoint::ThirdCheckpoint(const Checkpoint& checkpoint) {
-  for (const Entry& entry : checkpoint.entries) {
+  for (const CheckpointEntry& entry : checkpoint.entries) {
     if (entry.problem.empty()) parameters_.emplace(without_wrappers(entry.parameter.name), entry.parameter);
   }
 }
 
 bool ThirdCheckpoint::knows(const Checkpoint& checkpoint) const {
-  return std::ranges::any_of(checkpoint.entries, [&](const Entry& entry) {
+  return std::ranges::any_of(checkpoint.entries, [&](const CheckpointEntry& entry) {
     return parameters_.contains(without_wrappers(entry.parameter.name));
   });
 }

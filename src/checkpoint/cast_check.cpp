@@ -23,8 +23,8 @@ constexpr std::size_t kFewestValues = 8;
 }  // namespace
 
 CastCheck::CastCheck(DType first, DType second) : first_(first), second_(second) {
-  if (tensor::info(first).kind != tensor::Kind::floating ||
-      tensor::info(second).kind != tensor::Kind::floating)
+  if (tensor::info(first).kind != tensor::DTypeKind::floating ||
+      tensor::info(second).kind != tensor::DTypeKind::floating)
     return;
   for (const bool to_second : {true, false}) {
     const DType to = to_second ? second : first;

@@ -19,7 +19,7 @@ struct Replica {
   std::optional<Parameter> original;  // the part that it copies, if not the whole
 };
 
-struct Entry {
+struct CheckpointEntry {
   Parameter parameter;
   std::vector<Replica> replicas;
   /// The slices of all tensor-parallel ranks, if the name does not say whether they are copies.
@@ -39,15 +39,15 @@ struct Architecture {
 
 struct Checkpoint {
   std::string path;
-  std::string format;           // for people: "Megatron, 2 tensor x 2 pipeline ranks"
-  bool megatron_names = false;  // names are Megatron's, mapped to today's
-  std::vector<Entry> entries;   // no name twice
+  std::string format;                    // for people: "Megatron, 2 tensor x 2 pipeline ranks"
+  bool megatron_names = false;           // names are Megatron's, mapped to today's
+  std::vector<CheckpointEntry> entries;  // no name twice
   Architecture architecture;
   std::vector<std::string> warnings;
   std::vector<std::string> left_out;  // weights in the same place that are not compared, a line each
 };
 
-struct LoadOptions {
+struct CheckpointLoadOptions {
   bool optimizer = false;      // optimizer, scheduler and random state too
   bool allow_partial = false;  // go on where rank files are missing or broken
 };
@@ -55,7 +55,7 @@ struct LoadOptions {
 /// Detects the format from the contents, never from the name alone. Throws an Error with the path if there is
 /// no checkpoint, or if the checkpoint is broken or incomplete as a whole. If one parameter is wrong, the
 /// `problem` of its entry says why.
-Checkpoint load(const std::string& path, const LoadOptions& options);
+Checkpoint load(const std::string& path, const CheckpointLoadOptions& options);
 
 /// True if the path seems to hold a checkpoint. Takes a quick look only, and never throws.
 bool looks_like_checkpoint(const std::string& path) noexcept;

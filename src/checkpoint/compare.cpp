@@ -46,7 +46,7 @@ report::Format details_format(const std::string& path) {
 }
 
 /// If the name does not say how the slices belong together, the shape in the other checkpoint decides.
-void guess_merge(Entry& entry, const Entry& other, ParameterResult& result) {
+void guess_merge(CheckpointEntry& entry, const CheckpointEntry& other, ParameterResult& result) {
   if (entry.slices.size() < 2 || entry.parameter.shape == other.parameter.shape) return;
   for (std::size_t axis = 0; axis < entry.parameter.shape.size(); ++axis) {
     Shape joined = entry.parameter.shape;
@@ -79,10 +79,10 @@ bool are_rows_alike(const Parameter& rows) {
 
 /// Leaves out rows that only pad the vocabulary: the rows after the tokens that a side's configuration
 /// counts, or surplus rows that are all equal, as compare_pair() finds out.
-void trim_vocabulary(Pairing::Pair& pair, const std::set<std::int64_t>& vocabularies,
+void trim_vocabulary(Pairing::ParameterPair& pair, const std::set<std::int64_t>& vocabularies,
                      ParameterResult& result) {
-  Entry& first = pair.first;
-  Entry& second = pair.second;
+  CheckpointEntry& first = pair.first;
+  CheckpointEntry& second = pair.second;
   const Shape a = first.parameter.shape;
   const Shape b = second.parameter.shape;
   if (a == b || a.empty() || a.size() != b.size() || !is_vocabulary(result.name)) return;
@@ -95,7 +95,7 @@ void trim_vocabulary(Pairing::Pair& pair, const std::set<std::int64_t>& vocabula
   second.parameter = narrow(second.parameter, 0, 0, rows);
 }
 
-void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtype) {
+void describe(const CheckpointEntry& entry, std::optional<Shape>& shape, std::string& dtype) {
   // A parameter that could not be opened has no shape.
   if (!entry.problem.empty() && entry.parameter.blocks.empty()) return;
   shape = entry.parameter.shown_shape();
@@ -105,17 +105,17 @@ void describe(const Entry& entry, std::optional<Shape>& shape, std::string& dtyp
 /// Integers (token ids, packed words of a quantized tensor), booleans and scales that are powers of two are
 /// either equal or different: a word that is larger by one may decode to any other weight.
 bool is_exact(const Parameter& parameter) {
-  const tensor::Kind kind = tensor::info(parameter.dtype).kind;
-  return kind == tensor::Kind::integer || kind == tensor::Kind::boolean ||
+  const tensor::DTypeKind kind = tensor::info(parameter.dtype).kind;
+  return kind == tensor::DTypeKind::integer || kind == tensor::DTypeKind::boolean ||
          parameter.dtype == tensor::DType::float8_e8m0fnu;
 }
 
-Status judge(const PairMetrics& metrics, bool exact, double tolerance) {
-  if (metrics.bitwise_equal) return Status::equal;
-  if (metrics.unequal == 0) return Status::same_values;
-  if (exact) return Status::different;
-  if (metrics.unrounded.holds()) return Status::rounded;
-  return metrics.relative_l2 <= tolerance ? Status::close : Status::different;
+PairStatus judge(const PairMetrics& metrics, bool exact, double tolerance) {
+  if (metrics.bitwise_equal) return PairStatus::equal;
+  if (metrics.unequal == 0) return PairStatus::same_values;
+  if (exact) return PairStatus::different;
+  if (metrics.unrounded.holds()) return PairStatus::rounded;
+  return metrics.relative_l2 <= tolerance ? PairStatus::close : PairStatus::different;
 }
 
 /// The coordinates of the element with this number in row-major order.
@@ -139,13 +139,13 @@ Shape shown_place(std::int64_t index, const Parameter& parameter) {
                       : Shape{place[0] * parameter.shape[1] + place[1], place[2]};
 }
 
-class Comparison {
+class CheckpointComparison {
  public:
-  Comparison(const CompareOptions& options, std::set<std::int64_t> vocabularies, const ThirdCheckpoint* third,
-             Progress* progress)
+  CheckpointComparison(const CheckpointOptions& options, std::set<std::int64_t> vocabularies,
+                       const ThirdCheckpoint* third, Progress* progress)
       : options_(options), vocabularies_(std::move(vocabularies)), third_(third), progress_(progress) {}
 
-  void run(Pairing pairing, CompareReport& report) {
+  void run(Pairing pairing, CheckpointReport& report) {
     pairs_ = std::move(pairing.pairs);
     report.results.resize(pairs_.size());
     std::uint64_t total = 0;
@@ -179,24 +179,24 @@ class Comparison {
     for (Pairing::Unreadable& lone : pairing.unreadable) {
       ParameterResult& result = report.results.emplace_back();
       result.name = std::move(lone.name);
-      result.status = Status::unreadable;
+      result.status = PairStatus::unreadable;
       result.note = std::move(lone.problem);
     }
     std::ranges::sort(pairing.only_first, in_model_order);
     std::ranges::sort(pairing.only_second, in_model_order);
-    for (const std::string& name : pairing.only_first) add_single(report, name, Status::only_first);
-    for (const std::string& name : pairing.only_second) add_single(report, name, Status::only_second);
+    for (const std::string& name : pairing.only_first) add_single(report, name, PairStatus::only_first);
+    for (const std::string& name : pairing.only_second) add_single(report, name, PairStatus::only_second);
     relate_lone(pairing, report);
   }
 
  private:
-  static void add_single(CompareReport& report, const std::string& name, Status status) {
+  static void add_single(CheckpointReport& report, const std::string& name, PairStatus status) {
     ParameterResult& result = report.results.emplace_back();
     result.name = name;
     result.status = status;
   }
 
-  void relate_lone(const Pairing& pairing, CompareReport& report) {
+  void relate_lone(const Pairing& pairing, CheckpointReport& report) {
     if (pairing.lone_first.empty() || pairing.lone_second.empty()) return;
     std::function<void(std::uint64_t)> on_bytes;
     if (progress_ != nullptr) {
@@ -212,13 +212,13 @@ class Comparison {
       texts[{content.is_second, content.name}] = std::move(content.text);
     for (ParameterResult& result : report.results) {
       if (!is_one_sided(result.status)) continue;
-      const auto found = texts.find({result.status == Status::only_second, result.name});
+      const auto found = texts.find({result.status == PairStatus::only_second, result.name});
       if (found != texts.end()) result.relation.text = found->second;
     }
   }
 
   /// Checks whether both names have the same tensor. If not, the name belongs to one side alone.
-  void settle(const Pairing::Tied& tied, Pairing& pairing, CompareReport& report) {
+  void settle(const Pairing::Tied& tied, Pairing& pairing, CheckpointReport& report) {
     bool same = tied.parameter.blocks.empty();
     if (!same) {
       try {
@@ -237,7 +237,7 @@ class Comparison {
     }
   }
 
-  void prepare(Pairing::Pair& pair, ParameterResult& result) {
+  void prepare(Pairing::ParameterPair& pair, ParameterResult& result) {
     result.name = pair.name;
     if (pair.first.problem.empty() && pair.second.problem.empty()) {
       guess_merge(pair.first, pair.second, result);
@@ -245,33 +245,34 @@ class Comparison {
     }
     describe(pair.first, result.first_shape, result.first_dtype);
     describe(pair.second, result.second_shape, result.second_dtype);
-    for (const Entry* entry : {&pair.first, &pair.second}) {
+    for (const CheckpointEntry* entry : {&pair.first, &pair.second}) {
       if (!entry->problem.empty()) {
-        result.status = Status::unreadable;
+        result.status = PairStatus::unreadable;
         result.note += entry->problem + "; ";
       }
     }
-    if (result.status == Status::unreadable) return;
+    if (result.status == PairStatus::unreadable) return;
     trim_vocabulary(pair, vocabularies_, result);
-    if (pair.first.parameter.shape != pair.second.parameter.shape) result.status = Status::shapes_differ;
+    if (pair.first.parameter.shape != pair.second.parameter.shape) result.status = PairStatus::shapes_differ;
   }
 
-  static std::uint64_t work(const Pairing::Pair& pair, const ParameterResult& result) {
+  static std::uint64_t work(const Pairing::ParameterPair& pair, const ParameterResult& result) {
     std::uint64_t bytes = 0;
-    if (result.status == Status::equal) bytes += pair.first.parameter.bytes() + pair.second.parameter.bytes();
-    for (const Entry* entry : {&pair.first, &pair.second}) {
+    if (result.status == PairStatus::equal)
+      bytes += pair.first.parameter.bytes() + pair.second.parameter.bytes();
+    for (const CheckpointEntry* entry : {&pair.first, &pair.second}) {
       for (const Replica& replica : entry->replicas) bytes += 2 * replica.parameter.bytes();
     }
     return bytes;
   }
 
-  void compare_pair(Pairing::Pair& pair, ParameterResult& result) {
+  void compare_pair(Pairing::ParameterPair& pair, ParameterResult& result) {
     MeasureOptions options;
     options.ulp = !options_.details.empty();
     options.counts = !options_.details.empty();
     if (progress_ != nullptr) options.on_bytes = [&](std::uint64_t bytes) { progress_->advance(bytes); };
     bool is_near = false;
-    if (result.status == Status::equal) {
+    if (result.status == PairStatus::equal) {
       try {
         const MemoryGate::Pass pass(gate_, pair.first.parameter.memory() + pair.second.parameter.memory());
         result.metrics = measure(pair.first.parameter, pair.second.parameter, options);
@@ -285,11 +286,11 @@ class Comparison {
           result.note +=
               "the others are not padding: they are not all equal, and no vocab_size that was read excludes "
               "them; ";
-          if (severity_of(result.status) == report::Severity::none) result.status = Status::shapes_differ;
+          if (severity_of(result.status) == report::Severity::none) result.status = PairStatus::shapes_differ;
         }
         note_places(pair.first.parameter, result);
       } catch (const Error& error) {
-        result.status = Status::unreadable;
+        result.status = PairStatus::unreadable;
         result.note += std::string(error.what()) + "; ";
       }
     }
@@ -297,14 +298,14 @@ class Comparison {
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
     const bool would_do = severity_of(result.status) == report::Severity::none;
-    if (result.copies_differ && would_do) result.status = Status::copies_differ;
+    if (result.copies_differ && would_do) result.status = PairStatus::copies_differ;
     if (result.note.ends_with("; ")) result.note.resize(result.note.size() - 2);
     // Many pairs would keep too much open. A few stay, for comparisons under other names.
     if (pairs_.size() > kMostKept) pair = {};
   }
 
   /// True if both sides hold nothing but NaN.
-  static bool are_nan(const Pairing::Pair& pair, const PairMetrics& metrics) {
+  static bool are_nan(const Pairing::ParameterPair& pair, const PairMetrics& metrics) {
     const Parameter& first = pair.first.parameter;
     const Parameter& second = pair.second.parameter;
     if (metrics.unequal > 0 || !std::isnan(metrics.relative_l2)) return false;
@@ -316,13 +317,13 @@ class Comparison {
 
   /// Checks whether a quantized weight is as near to its original as its format allows. Returns true if most
   /// elements are that near: then no relation has to explain the difference.
-  static bool judge_steps(const Pairing::Pair& pair, ParameterResult& result) {
-    if (result.status != Status::close && result.status != Status::different) return false;
+  static bool judge_steps(const Pairing::ParameterPair& pair, ParameterResult& result) {
+    if (result.status != PairStatus::close && result.status != PairStatus::different) return false;
     const StepCheck& check = result.steps = check_steps(pair.first.parameter, pair.second.parameter);
     if (!check.tried) return false;
-    result.status = check.holds()       ? Status::within_step
-                    : check.as_searched ? Status::close
-                                        : Status::different;
+    result.status = check.holds()       ? PairStatus::within_step
+                    : check.as_searched ? PairStatus::close
+                                        : PairStatus::different;
     const auto numel = static_cast<std::uint64_t>(pair.first.parameter.numel());
     if (check.holds()) return true;
     if (check.beyond == 0) {
@@ -347,19 +348,20 @@ class Comparison {
   }
 
   /// Finds how the sides differ. This costs another pass over pairs that differ.
-  void relate(const Pairing::Pair& pair, ParameterResult& result) {
+  void relate(const Pairing::ParameterPair& pair, ParameterResult& result) {
     const Parameter& first = pair.first.parameter;
     const Parameter& second = pair.second.parameter;
-    const bool transposed = result.status == Status::shapes_differ && first.shape.size() == 2 &&
+    const bool transposed = result.status == PairStatus::shapes_differ && first.shape.size() == 2 &&
                             second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
                             first.shape[1] == second.shape[0];
     // A slow average is close to the weights that it is made of.
-    const bool may_be_average = third_ != nullptr && result.status == Status::close;
-    if (result.status != Status::different && result.status != Status::shapes_differ && !may_be_average)
+    const bool may_be_average = third_ != nullptr && result.status == PairStatus::close;
+    if (result.status != PairStatus::different && result.status != PairStatus::shapes_differ &&
+        !may_be_average)
       return;
     try {
       const MemoryGate::Pass pass(gate_, first.memory() + second.memory());
-      if (result.status == Status::shapes_differ && !transposed) {
+      if (result.status == PairStatus::shapes_differ && !transposed) {
         result.relation.text = find_slice(first, second);
         return;
       }
@@ -381,7 +383,7 @@ class Comparison {
     const PairMetrics& metrics = result.metrics;
     if (metrics.first_unequal < 0) return;
     result.first_place = shown_place(metrics.first_unequal, parameter);
-    if (result.status == Status::within_step) return;
+    if (result.status == PairStatus::within_step) return;
     const Unrounded& unrounded = metrics.unrounded;
     // Nearly all elements of a copy in a narrower type differ; the note counts those that rounding leaves.
     if (!unrounded.tried || unrounded.count == 0 || unrounded.count > metrics.unequal / 2) return;
@@ -390,7 +392,7 @@ class Comparison {
                     unrounded.count, shape_text(shown_place(unrounded.first, parameter)));
   }
 
-  void check_copies(const Entry& entry, const std::string& path, const MeasureOptions& options,
+  void check_copies(const CheckpointEntry& entry, const std::string& path, const MeasureOptions& options,
                     ParameterResult& result) {
     for (const Replica& replica : entry.replicas) {
       const Parameter& original = replica.original ? *replica.original : entry.parameter;
@@ -404,7 +406,7 @@ class Comparison {
                         replica.where, check.unequal, original.numel(), python_repr(check.max_abs));
       } catch (const Error& error) {
         result.note += fmt::format("its copy on {} cannot be read: {}; ", replica.where, error.what());
-        result.status = Status::unreadable;
+        result.status = PairStatus::unreadable;
         result.compared = false;
       }
     }
@@ -412,15 +414,15 @@ class Comparison {
 
   static constexpr std::size_t kMostKept = 20'000;
 
-  const CompareOptions& options_;
+  const CheckpointOptions& options_;
   std::set<std::int64_t> vocabularies_;  // the sizes that the configurations give
   const ThirdCheckpoint* third_;         // null: none
   Progress* progress_;
-  std::vector<Pairing::Pair> pairs_;
+  std::vector<Pairing::ParameterPair> pairs_;
   MemoryGate gate_{2 * formats::ElementReader::kMaxGather};
 };
 
-void write_results(const CompareOptions& options, CompareReport& report) {
+void write_results(const CheckpointOptions& options, CheckpointReport& report) {
   const std::string json = similarity_json(report);
   if (options.output == "-") {
     write_all(STDOUT_FILENO, json + "\n", "standard output");
@@ -439,13 +441,13 @@ void write_results(const CompareOptions& options, CompareReport& report) {
   }
 }
 
-CompareReport::Side side_of(const Checkpoint& checkpoint) {
+CheckpointReport::ComparedCheckpoint side_of(const Checkpoint& checkpoint) {
   return {checkpoint.path, checkpoint.format, checkpoint.entries.size()};
 }
 
 }  // namespace
 
-std::string_view status_name(Status status) {
+std::string_view status_name(PairStatus status) {
   constexpr std::string_view kNames[] = {
       "equal",          "same values",       "equal after rounding", "equal within half a step",
       "close",          "different",         "shapes differ",        "copies differ",
@@ -457,31 +459,31 @@ std::string all_notes(const ParameterResult& result) {
   return result.step_note + (result.step_note.empty() || result.note.empty() ? "" : "; ") + result.note;
 }
 
-report::Severity severity_of(Status status) {
+report::Severity severity_of(PairStatus status) {
   switch (status) {
-    case Status::equal:
-    case Status::same_values:
-    case Status::rounded:
-    case Status::within_step:
-    case Status::close:
+    case PairStatus::equal:
+    case PairStatus::same_values:
+    case PairStatus::rounded:
+    case PairStatus::within_step:
+    case PairStatus::close:
       return report::Severity::none;
-    case Status::only_first:
-    case Status::only_second:
+    case PairStatus::only_first:
+    case PairStatus::only_second:
       return report::Severity::warning;
-    case Status::different:
-    case Status::shapes_differ:
-    case Status::copies_differ:
-    case Status::unreadable:
+    case PairStatus::different:
+    case PairStatus::shapes_differ:
+    case PairStatus::copies_differ:
+    case PairStatus::unreadable:
       break;
   }
   return report::Severity::error;
 }
 
-bool is_one_sided(Status status) {
-  return status == Status::only_first || status == Status::only_second;
+bool is_one_sided(PairStatus status) {
+  return status == PairStatus::only_first || status == PairStatus::only_second;
 }
 
-std::size_t CompareReport::count(Status status) const {
+std::size_t CheckpointReport::count(PairStatus status) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(results, [&](const ParameterResult& result) { return result.status == status; }));
 }
@@ -493,46 +495,46 @@ bool has_no_element(const ParameterResult& result) {
   const auto none = [](const std::optional<Shape>& shape) {
     return !shape || std::ranges::find(*shape, 0) != shape->end();
   };
-  return !is_one_sided(result.status) && result.status != Status::unreadable && none(result.first_shape) &&
-         none(result.second_shape);
+  return !is_one_sided(result.status) && result.status != PairStatus::unreadable &&
+         none(result.first_shape) && none(result.second_shape);
 }
 
 }  // namespace
 
-bool CompareReport::any_different() const {
+bool CheckpointReport::any_different() const {
   const bool copies =
       std::ranges::any_of(results, [](const ParameterResult& result) { return result.copies_differ; });
   const bool alone = std::ranges::any_of(results, [](const ParameterResult& result) {
     return is_one_sided(result.status) && !is_computed_buffer(result.name);
   });
   return copies || alone ||
-         count(Status::different) + count(Status::shapes_differ) + count(Status::unreadable) > 0;
+         count(PairStatus::different) + count(PairStatus::shapes_differ) + count(PairStatus::unreadable) > 0;
 }
 
-bool CompareReport::any_unequal() const {
-  return any_different() || count(Status::close) + count(Status::rounded) + count(Status::within_step) +
-                                    count(Status::same_values) >
+bool CheckpointReport::any_unequal() const {
+  return any_different() || count(PairStatus::close) + count(PairStatus::rounded) +
+                                    count(PairStatus::within_step) + count(PairStatus::same_values) >
                                 0;
 }
 
-bool CompareReport::any_missing() const {
-  return count(Status::only_first) + count(Status::only_second) > 0;
+bool CheckpointReport::any_missing() const {
+  return count(PairStatus::only_first) + count(PairStatus::only_second) > 0;
 }
 
-bool CompareReport::any_unreadable() const {
-  return count(Status::unreadable) > 0;
+bool CheckpointReport::any_unreadable() const {
+  return count(PairStatus::unreadable) > 0;
 }
 
-Coverage CompareReport::coverage(bool by_bits) const {
+Coverage CheckpointReport::coverage(bool by_bits) const {
   Coverage coverage;
   for (const ParameterResult& result : results) {
-    if (result.status == Status::unreadable) {
+    if (result.status == PairStatus::unreadable) {
       coverage.miss("it could not be read", result.name);
     } else if (has_no_element(result) || (is_one_sided(result.status) && is_computed_buffer(result.name))) {
       ++coverage.explained;
     } else if (is_one_sided(result.status)) {
       coverage.miss("only one checkpoint has it", result.name);
-    } else if (result.is_nan && !(by_bits && result.status == Status::equal)) {
+    } else if (result.is_nan && !(by_bits && result.status == PairStatus::equal)) {
       coverage.miss("it is NaN throughout in both", result.name);
     } else {
       ++coverage.compared;
@@ -541,8 +543,8 @@ Coverage CompareReport::coverage(bool by_bits) const {
   return coverage;
 }
 
-std::string CompareReport::nothing_in_common() const {
-  const std::size_t alone = count(Status::only_first) + count(Status::only_second);
+std::string CheckpointReport::nothing_in_common() const {
+  const std::size_t alone = count(PairStatus::only_first) + count(PairStatus::only_second);
   if (alone < results.size()) {
     return std::ranges::all_of(results,
                                [](const ParameterResult& result) {
@@ -551,7 +553,7 @@ std::string CompareReport::nothing_in_common() const {
                ? "the parameters that both have hold no element: nothing was compared"
                : "";
   }
-  for (const Side* side : {&first, &second}) {
+  for (const ComparedCheckpoint* side : {&first, &second}) {
     if (side->parameters == 0) return display(side->path) + " has no parameters: nothing was compared";
   }
   return fmt::format(
@@ -561,12 +563,12 @@ std::string CompareReport::nothing_in_common() const {
 }
 
 bool has_training_state(const Checkpoint& checkpoint) {
-  return std::ranges::any_of(checkpoint.entries, [](const Entry& entry) {
+  return std::ranges::any_of(checkpoint.entries, [](const CheckpointEntry& entry) {
     return is_training_state(entry.parameter.name) || is_beside_model(entry.parameter.name);
   });
 }
 
-CompareReport compare(const CompareOptions& options, Progress* progress) {
+CheckpointReport compare(const CheckpointOptions& options, Progress* progress) {
   if (!options.details.empty()) details_format(options.details);
   if (team().is_root()) {
     if (options.output != "-") prepare_output(options.output, options.existing);
@@ -579,7 +581,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   Checkpoint first = load(options.first, options.load);
   if (progress != nullptr) progress->advance();
   Checkpoint second = load(options.second, options.load);
-  CompareReport report;
+  CheckpointReport report;
   report.first = side_of(first);
   report.second = side_of(second);
   report.tolerance = options.tolerance;
@@ -607,7 +609,7 @@ CompareReport compare(const CompareOptions& options, Progress* progress) {
   report.remarks.insert(report.remarks.end(), pairing.remarks.begin(), pairing.remarks.end());
   if (!options.name_map.empty() && !pairing.map_applies)
     report.not_judged.push_back(display(options.name_map) + ": no rule matches a name of either checkpoint");
-  Comparison(options, std::move(vocabularies), third ? &*third : nullptr, progress)
+  CheckpointComparison(options, std::move(vocabularies), third ? &*third : nullptr, progress)
       .run(std::move(pairing), report);
   if (progress != nullptr) progress->end();
   if (team().is_root()) write_results(options, report);

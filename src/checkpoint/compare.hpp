@@ -22,7 +22,7 @@ class Progress;
 
 namespace msprobe::checkpoint {
 
-struct CompareOptions {
+struct CheckpointOptions {
   std::string first;
   std::string second;
   std::string output = "./ckpt_similarity.json";  // the Python tool's JSON; "-": standard output
@@ -32,10 +32,10 @@ struct CompareOptions {
   std::string name_map;     // file; empty: the built-in one
   double tolerance = 1e-3;  // relative l2 up to which parameters count as close
   Existing existing = Existing::refuse;
-  LoadOptions load;
+  CheckpointLoadOptions load;
 };
 
-enum class Status : std::uint8_t {
+enum class PairStatus : std::uint8_t {
   equal,        // bit for bit
   same_values,  // but another type, or zeros of other sign
   rounded,      // one side is the other one, rounded to its narrower type
@@ -48,13 +48,13 @@ enum class Status : std::uint8_t {
   only_first,
   only_second,
 };
-std::string_view status_name(Status status);
-bool is_one_sided(Status status);
-report::Severity severity_of(Status status);
+std::string_view status_name(PairStatus status);
+bool is_one_sided(PairStatus status);
+report::Severity severity_of(PairStatus status);
 
 struct ParameterResult {
   std::string name;
-  Status status = Status::equal;
+  PairStatus status = PairStatus::equal;
   PairMetrics metrics;  // where the elements were compared
   bool compared = false;
   std::optional<Shape> first_shape;
@@ -73,14 +73,14 @@ struct ParameterResult {
 
 std::string all_notes(const ParameterResult& result);
 
-struct CompareReport {
-  struct Side {
+struct CheckpointReport {
+  struct ComparedCheckpoint {
     std::string path;
     std::string format;
     std::size_t parameters = 0;
   };
-  Side first;
-  Side second;
+  ComparedCheckpoint first;
+  ComparedCheckpoint second;
   std::vector<ParameterResult> results;  // pairs in model order, then those of one side only
   std::vector<std::string> warnings;
   std::vector<std::string> remarks;     // how names were made to match
@@ -88,7 +88,7 @@ struct CompareReport {
   std::vector<std::string> files;       // written
   double tolerance = 0;
 
-  std::size_t count(Status status) const;
+  std::size_t count(PairStatus status) const;
   /// True if a pair differs by more than the tolerance or cannot be compared, if copies inside a checkpoint
   /// differ, or if one side alone has a parameter that is no computed buffer.
   bool any_different() const;
@@ -104,10 +104,10 @@ struct CompareReport {
 
 /// Compares and writes the results. Checks the outputs before it reads anything. Throws Error if a checkpoint
 /// as a whole cannot be read or a result cannot be written.
-CompareReport compare(const CompareOptions& options, Progress* progress);
+CheckpointReport compare(const CheckpointOptions& options, Progress* progress);
 
 /// The summary for people, as one text of whole lines: how many parameters are equal and how many close, the
 /// worst ten, and what is missing. `color`: with colors for a terminal.
-std::string render_summary(const CompareReport& report, bool color);
+std::string render_summary(const CheckpointReport& report, bool color);
 
 }  // namespace msprobe::checkpoint

@@ -106,7 +106,7 @@ class ZeroThree {
         optimizers_(std::move(optimizers)),
         allowance_(bytes) {}
 
-  std::vector<Entry> run() {
+  std::vector<CheckpointEntry> run() {
     const Pickle& pickle = models_[0]->pickle();
     add_buffers();
     for (const Tensors& rank : optimizers_) flat_.push_back(flat_of(*rank, rank));
@@ -115,7 +115,7 @@ class ZeroThree {
     for (const Declared& declared : parameters) {
       const std::int64_t numel = checked_numel(declared.shape, declared.name);
       const std::int64_t step = share(numel);
-      Entry& entry = start(declared);
+      CheckpointEntry& entry = start(declared);
       for (std::size_t rank = 0; rank < flat_.size(); ++rank) add_share(entry, rank, done, step, numel);
       if (__builtin_add_overflow(done, step, &done)) fail("more elements than any memory holds");
     }
@@ -126,12 +126,12 @@ class ZeroThree {
   }
 
  private:
-  struct Piece {
+  struct FlatPiece {
     std::shared_ptr<const TensorSource> source;
     std::int64_t begin = 0;  // among the rank's elements
     std::int64_t length = 0;
   };
-  using Flat = std::vector<Piece>;
+  using Flat = std::vector<FlatPiece>;
 
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(folder_), reason); }
 
@@ -140,8 +140,8 @@ class ZeroThree {
     return numel / ranks + (numel % ranks == 0 ? 0 : 1);
   }
 
-  Entry& start(const Declared& declared) {
-    Entry& entry = entries_.emplace_back();
+  CheckpointEntry& start(const Declared& declared) {
+    CheckpointEntry& entry = entries_.emplace_back();
     entry.parameter.name = declared.name;
     entry.parameter.shape = declared.shape;
     entry.parameter.dtype = tensor::DType::float32;
@@ -156,7 +156,7 @@ class ZeroThree {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const std::string& name = tensors.name(i);
       if (!name.starts_with(kFlatGroups)) continue;
-      const Entry group = entry_of(owner, i, name);
+      const CheckpointEntry group = entry_of(owner, i, name);
       if (!group.problem.empty()) throw FormatError(group.problem);
       if (group.parameter.dtype != tensor::DType::float32)
         fail(display(name) + " is not in single precision");
@@ -179,15 +179,17 @@ class ZeroThree {
   }
 
   /// Adds one rank's share of a parameter: `step` elements, the last of which may be padding.
-  void add_share(Entry& entry, std::size_t rank, std::int64_t done, std::int64_t step, std::int64_t numel) {
+  void add_share(CheckpointEntry& entry, std::size_t rank, std::int64_t done, std::int64_t step,
+                 std::int64_t numel) {
     const std::int64_t first = std::min(numel, static_cast<std::int64_t>(rank) * step);
     std::int64_t left = std::min(step, numel - first);
     std::int64_t at = done;
     std::int64_t begin = first;
     const Flat& flat = flat_[rank];
     const std::size_t before = entry.parameter.blocks.size();
-    auto piece = std::upper_bound(flat.begin(), flat.end(), at,
-                                  [](std::int64_t value, const Piece& each) { return value < each.begin; });
+    auto piece =
+        std::upper_bound(flat.begin(), flat.end(), at,
+                         [](std::int64_t value, const FlatPiece& each) { return value < each.begin; });
     if (piece != flat.begin()) --piece;
     for (; left > 0 && piece != flat.end(); ++piece) {
       const std::int64_t length = std::min(left, piece->begin + piece->length - at);
@@ -251,12 +253,12 @@ class ZeroThree {
     }
     for (const Declared& declared : frozen) {
       const std::int64_t numel = checked_numel(declared.shape, declared.name);
-      Entry& entry = start(declared);
+      CheckpointEntry& entry = start(declared);
       std::int64_t done = 0;
       for (std::size_t rank = 0; rank < models_.size() && entry.problem.empty() && done < numel; ++rank) {
         const auto found = names[rank].find("frozen_param_fragments." + declared.name);
         if (found == names[rank].end()) continue;
-        const Entry part = entry_of(models_[rank], found->second, declared.name);
+        const CheckpointEntry part = entry_of(models_[rank], found->second, declared.name);
         entry.problem = part.problem;
         if (!part.problem.empty()) break;
         if (rank == 0) entry.parameter.dtype = part.parameter.dtype;
@@ -276,11 +278,11 @@ class ZeroThree {
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
       const auto found = index_.find(std::string(pickle.text(pairs[i + 1])));
       if (found == index_.end()) continue;
-      Entry& kept = entries_[found->second];
+      CheckpointEntry& kept = entries_[found->second];
       charge(pickle.text(pairs[i]).size(), kept.parameter.shape.size());
       charge_boxes(kept.parameter.shape.size(), kept.parameter.blocks.size());
       if (kept.tied == 0) kept.tied = ++groups;
-      Entry twin = kept;
+      CheckpointEntry twin = kept;
       twin.parameter.name = pickle.text(pairs[i]);
       entries_.push_back(std::move(twin));
     }
@@ -290,9 +292,9 @@ class ZeroThree {
   std::vector<Tensors> models_;      // by rank
   std::vector<Tensors> optimizers_;  // by rank
   std::vector<Flat> flat_;           // by rank
-  std::vector<Entry> entries_;
+  std::vector<CheckpointEntry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
-  formats::Allowance allowance_;
+  formats::MemoryAllowance allowance_;
 };
 
 std::vector<Tensors> open_all(const std::vector<std::string>& paths, std::uint64_t& bytes) {
@@ -308,7 +310,7 @@ std::vector<Tensors> open_all(const std::vector<std::string>& paths, std::uint64
 }
 
 bool has_model_states(const std::string& folder) {
-  const std::vector<std::string> names = names_in(folder, Named::regular_files);
+  const std::vector<std::string> names = names_in(folder, WhichNames::regular_files);
   return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(kModelStates); });
 }
 
@@ -389,8 +391,8 @@ std::optional<std::string> deepspeed_folder(const std::string& folder) {
   }
 }
 
-Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options) {
-  const std::vector<std::string> names = names_in(folder, Named::regular_files);
+Checkpoint load_deepspeed(const std::string& folder, const CheckpointLoadOptions& options) {
+  const std::vector<std::string> names = names_in(folder, WhichNames::regular_files);
   if (is_deepspeed_universal(folder)) {
     const auto model =
         std::ranges::find_if(names, [](const std::string& name) { return name.ends_with(kModelStates); });

@@ -30,20 +30,21 @@ class Universal {
   Universal(std::string folder, std::string model_file)
       : folder_(std::move(folder)), model_file_(std::move(model_file)) {}
 
-  Checkpoint run(const LoadOptions& options) {
+  Checkpoint run(const CheckpointLoadOptions& options) {
     checkpoint_.format = "DeepSpeed universal";
     const std::string zero = in_folder(folder_, kZero);
-    for (const std::string& name : names_in(zero, Named::folders)) add(in_folder(zero, name), name, options);
+    for (const std::string& name : names_in(zero, WhichNames::folders))
+      add(in_folder(zero, name), name, options);
     add_model();
     return std::move(checkpoint_);
   }
 
  private:
-  void add(const std::string& folder, const std::string& name, const LoadOptions& options) {
+  void add(const std::string& folder, const std::string& name, const CheckpointLoadOptions& options) {
     index_.emplace(name, checkpoint_.entries.size());
     checkpoint_.entries.push_back(tensor_of(in_folder(folder, kWeights), name));
     if (!options.optimizer) return;
-    for (const std::string& file : names_in(folder, Named::regular_files)) {
+    for (const std::string& file : names_in(folder, WhichNames::regular_files)) {
       if (file == kWeights || !file.ends_with(".pt")) continue;
       const std::string state = file.substr(0, file.size() - 3);
       checkpoint_.entries.push_back(
@@ -52,7 +53,7 @@ class Universal {
   }
 
   /// Such a file has one tensor, by itself or as `param` of a dict.
-  Entry tensor_of(const std::string& path, const std::string& name) {
+  CheckpointEntry tensor_of(const std::string& path, const std::string& name) {
     try {
       const auto tensors = std::make_shared<const formats::TorchTensors>(open_file(path));
       note_dangers(checkpoint_.warnings, path, tensors->pickle());
@@ -61,7 +62,7 @@ class Universal {
       }
       throw FormatError(display(path), "it has no 'param'");
     } catch (const Error& error) {
-      Entry entry;
+      CheckpointEntry entry;
       entry.parameter.name = name;
       entry.problem = error.what();
       return entry;
@@ -87,16 +88,16 @@ class Universal {
         checkpoint_.entries.push_back(entry_of(model, i, std::move(name)));
         continue;
       }
-      Entry& original = checkpoint_.entries[kept->second];
+      CheckpointEntry& original = checkpoint_.entries[kept->second];
       if (original.tied == 0) original.tied = ++groups;
-      Entry twin = original;
+      CheckpointEntry twin = original;
       twin.parameter.name = std::move(name);
       checkpoint_.entries.push_back(std::move(twin));
     }
   }
 
   /// The model's file has a copy of the parameter. It must be equal, unless a narrower type rounds it.
-  void add_copy(Entry& entry, Entry copy) const {
+  void add_copy(CheckpointEntry& entry, CheckpointEntry copy) const {
     const Parameter& parameter = copy.parameter;
     const bool alike = copy.problem.empty() && parameter.dtype == entry.parameter.dtype &&
                        parameter.shape == entry.parameter.shape;
@@ -134,7 +135,7 @@ bool is_deepspeed_universal(const std::string& folder) {
 }
 
 Checkpoint load_deepspeed_universal(const std::string& folder, const std::string& model_file,
-                                    const LoadOptions& options) {
+                                    const CheckpointLoadOptions& options) {
   return Universal(folder, model_file).run(options);
 }
 

@@ -56,9 +56,9 @@ class NamedSource final : public TensorSource {
   std::size_t index_;
 };
 
-class Files {
+class ChunkFiles {
  public:
-  explicit Files(std::string folder) : folder_(std::move(folder)) {}
+  explicit ChunkFiles(std::string folder) : folder_(std::move(folder)) {}
 
   /// On failure returns nullptr and sets `problem`.
   std::shared_ptr<const TensorSource> open(const std::string& name, const formats::DcpChunk& chunk,
@@ -104,8 +104,8 @@ class Files {
   std::map<std::string, Opened> open_;
 };
 
-Entry stored_entry(const formats::DcpTensor& tensor, Files& files) {
-  Entry entry;
+CheckpointEntry stored_entry(const formats::DcpTensor& tensor, ChunkFiles& files) {
+  CheckpointEntry entry;
   entry.parameter.name = tensor.name;
   entry.parameter.dtype = tensor.dtype;
   entry.problem = tensor.problem;
@@ -131,14 +131,14 @@ Entry stored_entry(const formats::DcpTensor& tensor, Files& files) {
 /// Splits a stacked axis; `name_of(i)` names the parts. Returns the entry unchanged if splitting costs too
 /// much.
 template <typename NameOf>
-std::vector<Entry> unstack(Entry entry, Budget& budget, NameOf name_of) {
+std::vector<CheckpointEntry> unstack(CheckpointEntry entry, Budget& budget, NameOf name_of) {
   const Parameter& parameter = entry.parameter;
-  std::vector<Entry> parts;
+  std::vector<CheckpointEntry> parts;
   const std::int64_t count = parameter.shape[0];
   const auto blocks = static_cast<std::int64_t>(parameter.blocks.size());
   bool possible = entry.problem.empty() && count <= budget.parts &&
                   count <= budget.steps / std::max<std::int64_t>(blocks, 1);
-  for (const Block& block : parameter.blocks) {
+  for (const ParameterBlock& block : parameter.blocks) {
     possible = possible && block.offset[0] >= 0 && block.extent(0) >= 0 &&
                block.offset[0] <= count - block.extent(0);
   }
@@ -149,7 +149,7 @@ std::vector<Entry> unstack(Entry entry, Budget& budget, NameOf name_of) {
   budget.parts -= count;
   budget.steps -= count * blocks;
   for (std::int64_t i = 0; i < count; ++i) {
-    Entry& part = parts.emplace_back();
+    CheckpointEntry& part = parts.emplace_back();
     part.parameter = drop_axis(narrow(parameter, 0, i, 1), 0);
     part.parameter.name = name_of(i);
   }
@@ -162,14 +162,14 @@ std::size_t find_part(const std::string& name, const std::string& wanted) {
 }
 
 /// `decoder.layers.mlp…` -> `decoder.layers.0.mlp…`, …
-std::vector<Entry> unstack_layers(Entry entry, Budget& budget) {
+std::vector<CheckpointEntry> unstack_layers(CheckpointEntry entry, Budget& budget) {
   const std::string& name = entry.parameter.name;
   const auto parts = components(name);
   const auto layers = std::find(parts.begin(), parts.end(), "layers");
   const bool stacked = layers != parts.begin() && layers != parts.end() && layers + 1 != parts.end() &&
                        !(*(layers + 1)).empty() &&
                        (*(layers + 1)).find_first_not_of("0123456789") != std::string_view::npos;
-  std::vector<Entry> result;
+  std::vector<CheckpointEntry> result;
   if (!stacked || entry.parameter.shape.empty()) {
     result.push_back(std::move(entry));
     return result;
@@ -182,12 +182,12 @@ std::vector<Entry> unstack_layers(Entry entry, Budget& budget) {
 }
 
 /// `…experts.experts.linear_fc1.weight` -> `…experts.local_experts.0.linear_fc1.weight`, …
-std::vector<Entry> unstack_experts(Entry entry, Budget& budget) {
+std::vector<CheckpointEntry> unstack_experts(CheckpointEntry entry, Budget& budget) {
   const std::string name = entry.parameter.name;
   constexpr std::string_view kStacked = ".experts.experts.linear_fc";
   constexpr std::string_view kHead = ".experts.";
   const std::size_t at = name.find(kStacked);
-  std::vector<Entry> result;
+  std::vector<CheckpointEntry> result;
   if (at == std::string::npos || entry.parameter.shape.empty()) {
     result.push_back(std::move(entry));
     return result;
@@ -217,7 +217,7 @@ bool has_megatron_names(const formats::DcpMetadata& metadata) {
 }
 
 /// `fsdp_dtensor` keeps the halves of a gated projection apart: `linear_fc1.weight_w` and `weight_v`.
-void join_gates(std::vector<Entry>& entries) {
+void join_gates(std::vector<CheckpointEntry>& entries) {
   std::unordered_map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].parameter.name, i);
   std::vector<bool> joined(entries.size());
@@ -228,15 +228,15 @@ void join_gates(std::vector<Entry>& entries) {
     const auto other = index.find(stem + "_v");
     if (other == index.end()) continue;
     joined[other->second] = true;
-    entries[i] = join_entries(stem, {&entries[i], &entries[other->second]}, Join::rows, {});
+    entries[i] = join_entries(stem, {&entries[i], &entries[other->second]}, ParameterJoin::rows, {});
   }
   std::size_t at = 0;
-  std::erase_if(entries, [&](const Entry&) { return joined[at++]; });
+  std::erase_if(entries, [&](const CheckpointEntry&) { return joined[at++]; });
 }
 
 }  // namespace
 
-Checkpoint load_distributed(const std::string& folder, const LoadOptions& options) {
+Checkpoint load_distributed(const std::string& folder, const CheckpointLoadOptions& options) {
   Checkpoint checkpoint;
   const auto file = open_file(in_folder(folder, ".metadata"));
   const formats::DcpMetadata metadata = formats::read_dcp_metadata(*file);
@@ -249,24 +249,24 @@ Checkpoint load_distributed(const std::string& folder, const LoadOptions& option
   if (is_torch_dist) {
     try {
       const formats::TorchTensors common(open_file(in_folder(folder, "common.pt")));
-      checkpoint.architecture = Arguments(common.pickle(), common.pickle().root()).architecture();
+      checkpoint.architecture = TrainingArguments(common.pickle(), common.pickle().root()).architecture();
       note_dangers(checkpoint.warnings, in_folder(folder, "common.pt"), common.pickle());
     } catch (const Error& error) {
       checkpoint.warnings.push_back(error.what());
     }
   }
-  Files files(folder);
+  ChunkFiles files(folder);
   Budget budget;
   for (const formats::DcpTensor& tensor : metadata.tensors) {
     const bool state = is_training_state(tensor.name);
     if (state && !options.optimizer) continue;
-    Entry entry = stored_entry(tensor, files);
+    CheckpointEntry entry = stored_entry(tensor, files);
     if (!checkpoint.megatron_names || state) {
       checkpoint.entries.push_back(std::move(entry));
       continue;
     }
-    for (Entry& layer : unstack_layers(std::move(entry), budget)) {
-      for (Entry& part : unstack_experts(std::move(layer), budget)) {
+    for (CheckpointEntry& layer : unstack_layers(std::move(entry), budget)) {
+      for (CheckpointEntry& part : unstack_experts(std::move(layer), budget)) {
         if (is_extra_state(part.parameter.name)) continue;
         part.parameter.name = megatron_name(part.parameter.name, true);
         checkpoint.entries.push_back(std::move(part));

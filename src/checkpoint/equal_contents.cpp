@@ -33,7 +33,7 @@ bool is_copy(const Parameter& a, const Parameter& b) {
   }
 }
 
-void relate_side(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results,
+void relate_side(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results,
                  bool in_second) {
   const auto side = [&](std::size_t i) -> const Parameter& {
     return in_second ? pairs[i].second.parameter : pairs[i].first.parameter;
@@ -41,8 +41,8 @@ void relate_side(std::span<const Pairing::Pair> pairs, std::vector<ParameterResu
   std::vector<std::size_t> different;
   std::set<Shape> shapes;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const SideCounts& counts = in_second ? results[i].metrics.second : results[i].metrics.first;
-    if (results[i].status != Status::different || results[i].relation.is_proved ||
+    const ElementCounts& counts = in_second ? results[i].metrics.second : results[i].metrics.first;
+    if (results[i].status != PairStatus::different || results[i].relation.is_proved ||
         side(i).numel() < kFewestEqual || counts.least == counts.most)
       continue;
     different.push_back(i);
@@ -69,7 +69,7 @@ void relate_side(std::span<const Pairing::Pair> pairs, std::vector<ParameterResu
 
 }  // namespace
 
-void relate_to_equal(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results) {
+void relate_to_equal(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results) {
   for (const bool in_second : {true, false}) relate_side(pairs, results, in_second);
 }
 

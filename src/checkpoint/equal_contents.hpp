@@ -13,6 +13,6 @@ namespace msprobe::checkpoint {
 
 /// Fills in relations that are still empty. Hashes of contents cannot find these, because parameters that are
 /// equal on both sides are not hashed. `results` belong to `pairs`, in their order.
-void relate_to_equal(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results);
+void relate_to_equal(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results);
 
 }  // namespace msprobe::checkpoint

@@ -69,7 +69,7 @@ std::optional<SeriesPlace> series_place(std::string_view name) {
   return place ? place : rank_of(name);
 }
 
-std::vector<Series> series_among(const std::vector<std::string>& names) {
+std::vector<FileSeries> series_among(const std::vector<std::string>& names) {
   std::map<std::string, std::map<std::int64_t, std::pair<std::string, SeriesPlace>>> by_stem;
   for (const std::string& name : names) {
     if (auto place = series_place(name)) {
@@ -77,28 +77,28 @@ std::vector<Series> series_among(const std::vector<std::string>& names) {
       by_stem[key].emplace(place->number, std::pair{name, *place});
     }
   }
-  std::vector<Series> all;
+  std::vector<FileSeries> all;
   for (auto& [stem, members] : by_stem) {
-    Series& series = all.emplace_back();
+    FileSeries& series = all.emplace_back();
     series.place = members.begin()->second.second;
     const std::int64_t first = series.place.ranks ? 0 : 1;
     const std::int64_t last = series.place.count ? *series.place.count - 1 + first : members.rbegin()->first;
     std::int64_t expected = first;
     for (auto& [number, member] : members) {
-      for (; expected < number && series.missing.size() < Series::kMostMissing; ++expected)
+      for (; expected < number && series.missing.size() < FileSeries::kMostMissing; ++expected)
         series.missing.push_back(expected);
       expected = number + 1;
       series.files.push_back(std::move(member.first));
     }
-    for (; expected <= last && series.missing.size() < Series::kMostMissing; ++expected)
+    for (; expected <= last && series.missing.size() < FileSeries::kMostMissing; ++expected)
       series.missing.push_back(expected);
   }
   return all;
 }
 
-std::string missing_text(const Series& series) {
+std::string missing_text(const FileSeries& series) {
   if (series.missing.empty()) return {};
-  const bool many = series.missing.size() == Series::kMostMissing;
+  const bool many = series.missing.size() == FileSeries::kMostMissing;
   const bool one = series.missing.size() == 1;
   std::string text = fmt::format("{}{} {}{}", series.place.ranks ? "rank" : "number", one ? "" : "s",
                                  fmt::join(series.missing, ", "), many ? " and perhaps more" : "");

@@ -21,7 +21,7 @@ struct SeriesPlace {
 
 std::optional<SeriesPlace> series_place(std::string_view name);
 
-struct Series {
+struct FileSeries {
   SeriesPlace place;  // of its first file
   std::vector<std::string> files;
   std::vector<std::int64_t> missing;  // numbers, the first kMostMissing
@@ -29,9 +29,9 @@ struct Series {
 };
 
 /// The series among the names, in the order of their stems; files by their numbers.
-std::vector<Series> series_among(const std::vector<std::string>& names);
+std::vector<FileSeries> series_among(const std::vector<std::string>& names);
 
 /// "numbers 2, 3 of 8 are missing"; empty if the series is complete.
-std::string missing_text(const Series& series);
+std::string missing_text(const FileSeries& series);
 
 }  // namespace msprobe::checkpoint

@@ -29,7 +29,7 @@ FlaxEntries flax_entries(const std::shared_ptr<const formats::FlaxFile>& file) {
   FlaxEntries result;
   for (std::size_t i = 0; i < file->size(); ++i) {
     std::string name = file->name(i);
-    Entry entry = entry_of(file, i, name);
+    CheckpointEntry entry = entry_of(file, i, name);
     const auto* suffix =
         std::ranges::find_if(kWeightSuffixes, [&](std::string_view each) { return name.ends_with(each); });
     if (suffix != kWeightSuffixes.end()) {

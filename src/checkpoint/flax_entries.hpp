@@ -12,7 +12,7 @@
 namespace msprobe::checkpoint {
 
 struct FlaxEntries {
-  std::vector<Entry> entries;
+  std::vector<CheckpointEntry> entries;
   std::size_t transposed = 0;  // how many kernels were transposed
 };
 

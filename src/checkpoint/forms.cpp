@@ -24,7 +24,7 @@ struct StackBudget {
 
 using ByName = std::unordered_map<std::string, std::size_t>;
 
-ByName index_by_name(const std::vector<Loose>& all) {
+ByName index_by_name(const std::vector<LooseParameter>& all) {
   ByName index;
   for (std::size_t i = 0; i < all.size(); ++i) index.emplace(all[i].entry.parameter.name, i);
   return index;
@@ -48,7 +48,7 @@ constexpr std::array<Stack, 6> kStacks = {{
     {".experts.down_proj_bias", ".experts.", ".down_proj.bias", 2, false},
 }};
 
-const Stack* stack_of(const Entry& entry) {
+const Stack* stack_of(const CheckpointEntry& entry) {
   const auto found = std::ranges::find_if(kStacks, [&](const Stack& stack) {
     return entry.parameter.name.ends_with(stack.tail) && entry.parameter.shape.size() == stack.rank;
   });
@@ -57,7 +57,7 @@ const Stack* stack_of(const Entry& entry) {
 
 /// Some models multiply by these from the other side. The two projections together show it: the hidden size
 /// is the axis that they have in common.
-bool lies_across(const std::string& stem, const std::vector<Loose>& all, const ByName& index) {
+bool lies_across(const std::string& stem, const std::vector<LooseParameter>& all, const ByName& index) {
   const auto shape_of = [&](const char* tail) -> const Shape* {
     const auto found = index.find(stem + tail);
     return found == index.end() ? nullptr : &all[found->second].entry.parameter.shape;
@@ -69,7 +69,7 @@ bool lies_across(const std::string& stem, const std::vector<Loose>& all, const B
   return !along && (*in)[1] == (*out)[2] && (*in)[2] == 2 * (*out)[1];
 }
 
-const std::string& own_name(const Loose& loose) {
+const std::string& own_name(const LooseParameter& loose) {
   return loose.own_name.empty() ? loose.entry.parameter.name : loose.own_name;
 }
 
@@ -95,11 +95,11 @@ Parameter one_of(const Parameter& all, std::int64_t expert, bool across) {
   return across ? transposed(one) : one;
 }
 
-std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget) {
+std::vector<LooseParameter> take_apart(const std::vector<LooseParameter>& all, StackBudget& budget) {
   const ByName index = index_by_name(all);
-  std::vector<Loose> apart;
-  for (const Loose& loose : all) {
-    const Entry& entry = loose.entry;
+  std::vector<LooseParameter> apart;
+  for (const LooseParameter& loose : all) {
+    const CheckpointEntry& entry = loose.entry;
     const Stack* stack = entry.problem.empty() ? stack_of(entry) : nullptr;
     const std::int64_t count = stack == nullptr ? 0 : entry.parameter.shape[0];
     std::int64_t blocks = 1 + static_cast<std::int64_t>(entry.parameter.blocks.size());
@@ -116,7 +116,7 @@ std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget
     const std::string stem = entry.parameter.name.substr(0, entry.parameter.name.size() - stack->tail.size());
     const bool across = stack->rank == 3 && (stack->transposed || lies_across(stem, all, index));
     for (std::int64_t expert = 0; expert < count; ++expert) {
-      Loose& one = apart.emplace_back();
+      LooseParameter& one = apart.emplace_back();
       one.sources = loose.sources;
       one.entry.parameter = one_of(entry.parameter, expert, across);
       one.entry.parameter.name = fmt::format("{}{}{}{}", stem, stack->head, expert, stack->leaf);
@@ -131,7 +131,8 @@ std::vector<Loose> take_apart(const std::vector<Loose>& all, StackBudget& budget
 
 /// Joins parameters that are separate on this side where the other side has them fused: queries, keys and
 /// values one below the other, or gate and up projections.
-std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& other) {
+std::vector<LooseParameter> fused_like(std::vector<LooseParameter> all,
+                                       const std::vector<LooseParameter>& other) {
   struct Fusion {
     std::string_view to;
     std::vector<std::string_view> from;
@@ -141,7 +142,7 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
   const ByName index = index_by_name(all);
   const ByName wanted = index_by_name(other);
   std::vector<bool> used(all.size());
-  std::vector<Loose> result;
+  std::vector<LooseParameter> result;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string& name = all[i].entry.parameter.name;
     for (const Fusion& fusion : kFusions) {
@@ -153,8 +154,8 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
       };
       std::string to = called(fusion.to);
       if (wanted.find(to) == wanted.end()) continue;
-      std::vector<const Entry*> parts;
-      Loose fused;
+      std::vector<const CheckpointEntry*> parts;
+      LooseParameter fused;
       std::vector<std::string> names;
       for (const std::string_view part : fusion.from) {
         const auto found = index.find(called(part));
@@ -165,7 +166,7 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
         fused.sources.insert(fused.sources.end(), sources.begin(), sources.end());
       }
       if (parts.size() != fusion.from.size()) continue;
-      fused.entry = join_entries(to, parts, Join::rows, {});
+      fused.entry = join_entries(to, parts, ParameterJoin::rows, {});
       fused.own_name = joined_name(names);
       for (const std::string_view part : fusion.from) used[index.at(called(part))] = true;
       result.push_back(std::move(fused));
@@ -178,9 +179,10 @@ std::vector<Loose> fused_like(std::vector<Loose> all, const std::vector<Loose>& 
 }
 
 /// Applies the map. Its rules may need the head `model.`, which was taken off or was never there.
-std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Architecture& architecture) {
+std::vector<LooseParameter> mapped(std::vector<LooseParameter> all, const NameMap& map,
+                                   const Architecture& architecture) {
   std::vector<std::string> names;
-  for (const Loose& loose : all) names.push_back(loose.entry.parameter.name);
+  for (const LooseParameter& loose : all) names.push_back(loose.entry.parameter.name);
   const bool any_head =
       std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("model."); });
   if (!any_head) {
@@ -188,10 +190,10 @@ std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Arch
       if (name.starts_with("layers.")) name.insert(0, "model.");
     }
   }
-  std::vector<Loose> result;
+  std::vector<LooseParameter> result;
   for (const NameMap::Made& made : map.apply(names)) {
-    Loose& loose = result.emplace_back();
-    std::vector<const Entry*> parts;
+    LooseParameter& loose = result.emplace_back();
+    std::vector<const CheckpointEntry*> parts;
     std::vector<std::string> own;
     for (const std::size_t i : made.from) {
       parts.push_back(&all[i].entry);
@@ -206,12 +208,12 @@ std::vector<Loose> mapped(std::vector<Loose> all, const NameMap& map, const Arch
   return result;
 }
 
-void pair_by_key(std::vector<Loose>& first, std::vector<Loose>& second, FormPairs& found) {
+void pair_by_key(std::vector<LooseParameter>& first, std::vector<LooseParameter>& second, FormPairs& found) {
   std::unordered_map<std::string, std::size_t> keys;
   for (std::size_t i = 0; i < second.size(); ++i) keys.emplace(expert_key(second[i].entry.parameter.name), i);
   std::vector<bool> used(second.size());
-  std::vector<Loose> alone;
-  for (Loose& loose : first) {
+  std::vector<LooseParameter> alone;
+  for (LooseParameter& loose : first) {
     const auto partner = keys.find(expert_key(loose.entry.parameter.name));
     if (partner == keys.end() || used[partner->second] ||
         are_stacks_of_two_forms(loose.entry, second[partner->second].entry)) {
@@ -220,13 +222,13 @@ void pair_by_key(std::vector<Loose>& first, std::vector<Loose>& second, FormPair
     }
     used[partner->second] = true;
     // A name that neither checkpoint has would only confuse a reader.
-    const Loose& other = second[partner->second];
+    const LooseParameter& other = second[partner->second];
     const bool is_known =
         own_name(loose) == loose.entry.parameter.name || own_name(other) == other.entry.parameter.name;
     std::string name = is_known ? loose.entry.parameter.name : own_name(loose);
     found.pairs.push_back({std::move(name), std::move(loose), std::move(second[partner->second])});
   }
-  std::vector<Loose> left;
+  std::vector<LooseParameter> left;
   for (std::size_t i = 0; i < second.size(); ++i) {
     if (!used[i]) left.push_back(std::move(second[i]));
   }
@@ -236,12 +238,13 @@ void pair_by_key(std::vector<Loose>& first, std::vector<Loose>& second, FormPair
 
 }  // namespace
 
-bool are_stacks_of_two_forms(const Entry& first, const Entry& second) {
+bool are_stacks_of_two_forms(const CheckpointEntry& first, const CheckpointEntry& second) {
   return first.problem.empty() && second.problem.empty() && stack_of(first) != nullptr &&
          stack_of(second) != nullptr && first.parameter.shape != second.parameter.shape;
 }
 
-FormPairs pair_forms(std::vector<Loose> first, std::vector<Loose> second, const FormOptions& options) {
+FormPairs pair_forms(std::vector<LooseParameter> first, std::vector<LooseParameter> second,
+                     const FormOptions& options) {
   FormPairs found;
   if (first.empty() || second.empty()) return found;
   first = fused_like(std::move(first), second);

@@ -12,8 +12,8 @@
 namespace msprobe::checkpoint {
 
 /// A parameter that found no partner under its name, or that was made of such parameters.
-struct Loose {
-  Entry entry;
+struct LooseParameter {
+  CheckpointEntry entry;
   std::vector<std::size_t> sources;  // indices of the parameters it is made of
   /// Its name in its checkpoint, or the names of its parts, if not the name here: "experts.gate_up_proj[2]".
   std::string own_name = {};
@@ -21,19 +21,19 @@ struct Loose {
 
 /// Pairs of parameters that are the same in another form.
 struct FormPairs {
-  struct Pair {
+  struct FormPair {
     std::string name;
-    Loose first;
-    Loose second;
+    LooseParameter first;
+    LooseParameter second;
   };
-  std::vector<Pair> pairs;
+  std::vector<FormPair> pairs;
   /// Parameters that were made on the way and have no partner either.
-  std::vector<Loose> first;
-  std::vector<Loose> second;
+  std::vector<LooseParameter> first;
+  std::vector<LooseParameter> second;
 };
 
 /// True if both hold all experts in one tensor and have different shapes. One by one they may be the same.
-bool are_stacks_of_two_forms(const Entry& first, const Entry& second);
+bool are_stacks_of_two_forms(const CheckpointEntry& first, const CheckpointEntry& second);
 
 struct FormOptions {
   const NameMap* map = nullptr;
@@ -42,6 +42,7 @@ struct FormOptions {
   Architecture architecture;
 };
 
-FormPairs pair_forms(std::vector<Loose> first, std::vector<Loose> second, const FormOptions& options);
+FormPairs pair_forms(std::vector<LooseParameter> first, std::vector<LooseParameter> second,
+                     const FormOptions& options);
 
 }  // namespace msprobe::checkpoint

@@ -19,7 +19,7 @@ constexpr std::string_view kExperts = "_exps.";
 constexpr std::int64_t kMostExperts = std::int64_t{1} << 17;
 
 /// Adds each expert by itself: `blk.0.ffn_up_exps.3.weight`. Returns false if this is no tensor of experts.
-bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entries) {
+bool add_experts(const CheckpointEntry& all, std::int64_t& left, std::vector<CheckpointEntry>& entries) {
   const std::string& name = all.parameter.name;
   const std::size_t at = name.find(kExperts);
   if (at == std::string::npos || !all.problem.empty() || all.parameter.shape.size() < 2) return false;
@@ -28,7 +28,7 @@ bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entri
   left -= count;
   const std::size_t behind = at + kExperts.size();
   for (std::int64_t expert = 0; expert < count; ++expert) {
-    Entry& one = entries.emplace_back();
+    CheckpointEntry& one = entries.emplace_back();
     one.parameter = drop_axis(narrow(all.parameter, 0, expert, 1), 0);
     one.parameter.name = fmt::format("{}{}.{}", name.substr(0, behind), expert, name.substr(behind));
   }
@@ -40,7 +40,7 @@ bool add_experts(const Entry& all, std::int64_t& left, std::vector<Entry>& entri
 constexpr std::string_view kPairedArchitecture = "llama";
 constexpr std::int64_t kMostGgufHeads = 1024;
 
-bool unpair(const formats::GgufFile& file, Entry& entry) {
+bool unpair(const formats::GgufFile& file, CheckpointEntry& entry) {
   if (file.architecture() != kPairedArchitecture || !entry.problem.empty()) return false;
   const std::string& name = entry.parameter.name;
   const bool is_query = name.ends_with(".attn_q.weight") || name.ends_with(".attn_q.bias");
@@ -58,17 +58,17 @@ bool unpair(const formats::GgufFile& file, Entry& entry) {
 GgufEntries gguf_entries(const std::shared_ptr<const formats::GgufFile>& file) {
   static const NameMap map = NameMap::of_gguf();
   GgufEntries result;
-  std::vector<Entry>& entries = result.entries;
+  std::vector<CheckpointEntry>& entries = result.entries;
   std::int64_t left = kMostExperts;
   for (std::size_t i = 0; i < file->size(); ++i) {
-    Entry entry = entry_of(file, i, file->name(i));
+    CheckpointEntry entry = entry_of(file, i, file->name(i));
     entry.parameter.has_searched_scales = file->has_searched_scales(i);
     if (unpair(*file, entry)) ++result.unpaired;
     if (!add_experts(entry, left, entries)) entries.push_back(std::move(entry));
   }
   std::vector<std::string> names;
   names.reserve(entries.size());
-  for (const Entry& entry : entries) names.push_back(entry.parameter.name);
+  for (const CheckpointEntry& entry : entries) names.push_back(entry.parameter.name);
   for (const NameMap::Made& made : map.apply(names)) entries[made.from[0]].parameter.name = made.name;
   return result;
 }

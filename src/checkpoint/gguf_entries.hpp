@@ -11,7 +11,7 @@
 namespace msprobe::checkpoint {
 
 struct GgufEntries {
-  std::vector<Entry> entries;
+  std::vector<CheckpointEntry> entries;
   std::size_t unpaired = 0;  // parameters whose rows were put back from pairs into halves of heads
 };
 

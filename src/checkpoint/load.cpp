@@ -92,7 +92,7 @@ void read_config(const std::string& folder, Architecture& architecture) {
 }
 
 void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set, const std::string& path,
-             const LoadOptions& options) {
+             const CheckpointLoadOptions& options) {
   if (const auto gguf = std::dynamic_pointer_cast<const formats::GgufFile>(set)) {
     GgufEntries found = gguf_entries(gguf);
     std::ranges::move(found.entries, std::back_inserter(checkpoint.entries));
@@ -132,7 +132,7 @@ void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set
 }
 
 /// Files that a series lacks are an error, as missing files of a rank are.
-void check_complete(const std::string& folder, const Series& series, const LoadOptions& options,
+void check_complete(const std::string& folder, const FileSeries& series, const CheckpointLoadOptions& options,
                     std::vector<std::string>& warnings) {
   const std::string missing = missing_text(series);
   if (missing.empty()) return;
@@ -144,11 +144,11 @@ void check_complete(const std::string& folder, const Series& series, const LoadO
 
 void add_parts(ShardJoiner& joiner, const std::shared_ptr<const TensorSet>& set,
                const std::optional<SavedOffsets>& offsets, const std::string& path,
-               const LoadOptions& options) {
+               const CheckpointLoadOptions& options) {
   for (std::size_t i = 0; i < set->size(); ++i) {
     const std::string& name = set->name(i);
     if (!options.optimizer && is_training_state(name)) continue;
-    Entry entry = entry_of(set, i, name);
+    CheckpointEntry entry = entry_of(set, i, name);
     Shard shard{std::move(entry.parameter), {}, {}, path, std::move(entry.problem)};
     shard.offset.assign(shard.part.shape.size(), 0);
     if (offsets) {
@@ -159,11 +159,11 @@ void add_parts(ShardJoiner& joiner, const std::shared_ptr<const TensorSet>& set,
 }
 
 /// Loads the file of one rank together with the files of the other ranks beside it.
-Checkpoint load_ranks_beside(const std::string& path, const LoadOptions& options) {
+Checkpoint load_ranks_beside(const std::string& path, const CheckpointLoadOptions& options) {
   const fs::path file(path);
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   const std::string name = file.filename().string();
-  for (const Series& series : series_among(names_in(folder, Named::regular_files))) {
+  for (const FileSeries& series : series_among(names_in(folder, WhichNames::regular_files))) {
     if (std::find(series.files.begin(), series.files.end(), name) == series.files.end()) continue;
     std::vector<std::string> incomplete;
     check_complete(folder, series, options, incomplete);
@@ -176,7 +176,7 @@ Checkpoint load_ranks_beside(const std::string& path, const LoadOptions& options
   return load_rank_shards({path}, options);
 }
 
-Checkpoint load_file(const std::string& path, const LoadOptions& options) {
+Checkpoint load_file(const std::string& path, const CheckpointLoadOptions& options) {
   const auto file = open_file(path);
   const Container container = formats::container_of(file);
   if (container == Container::torch_zip || container == Container::torch_legacy) {
@@ -186,7 +186,7 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
     Checkpoint checkpoint;
     checkpoint.format = "PyTorch file";
     note_dangers(checkpoint.warnings, path, tensors->pickle());
-    checkpoint.architecture = Arguments(tensors->pickle(), tensors->pickle().root()).architecture();
+    checkpoint.architecture = TrainingArguments(tensors->pickle(), tensors->pickle().root()).architecture();
     add_set(checkpoint, tensors, path, options);
     return checkpoint;
   }
@@ -195,10 +195,10 @@ Checkpoint load_file(const std::string& path, const LoadOptions& options) {
 
 /// The first of several entries with one name stays; such entries are adjacent. Parts can be put together to
 /// one name in two ways, so it is unknown which entry belongs to that of the other checkpoint.
-void merge_twins(std::vector<Entry>& entries) {
-  std::vector<Entry> single;
+void merge_twins(std::vector<CheckpointEntry>& entries) {
+  std::vector<CheckpointEntry> single;
   single.reserve(entries.size());
-  for (Entry& entry : entries) {
+  for (CheckpointEntry& entry : entries) {
     if (single.empty() || single.back().parameter.name != entry.parameter.name) {
       single.push_back(std::move(entry));
       continue;
@@ -210,11 +210,11 @@ void merge_twins(std::vector<Entry>& entries) {
 
 /// Loads safetensors, or pieces of another kind, without an index.
 Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>& names,
-                       const LoadOptions& options) {
+                       const CheckpointLoadOptions& options) {
   std::vector<std::string> paths;
   for (const std::string& name : names) paths.push_back(in_folder(folder, name));
   Checkpoint checkpoint = load_files(paths, options);
-  for (const Series& series : series_among(names)) {
+  for (const FileSeries& series : series_among(names)) {
     if (!series.place.ranks) check_complete(folder, series, options, checkpoint.warnings);
   }
   if (!checkpoint.architecture.heads) read_config(folder, checkpoint.architecture);
@@ -222,8 +222,8 @@ Checkpoint load_pieces(const std::string& folder, const std::vector<std::string>
 }
 
 Checkpoint load_weight_files(const std::string& folder, const std::vector<std::string>& names,
-                             const LoadOptions& options) {
-  const std::vector<Series> all = series_among(names);
+                             const CheckpointLoadOptions& options) {
+  const std::vector<FileSeries> all = series_among(names);
   const bool one_series = all.size() == 1 && all[0].files.size() == names.size();
   if (one_series && !all[0].place.ranks) return load_pieces(folder, names, options);
   if (one_series && names.size() > 1) {
@@ -242,16 +242,17 @@ Checkpoint load_weight_files(const std::string& folder, const std::vector<std::s
   return checkpoint;
 }
 
-Checkpoint load_form(const std::string& folder, const WeightForm& form, const LoadOptions& options) {
+Checkpoint load_form(const std::string& folder, const WeightForm& form,
+                     const CheckpointLoadOptions& options) {
   switch (form.kind) {
-    case WeightForm::Kind::safetensors:
+    case WeightForm::WeightLayout::safetensors:
       return load_pieces(folder, form.files, options);
-    case WeightForm::Kind::index:
+    case WeightForm::WeightLayout::index:
       return load_indexed(folder, form.files.front(), options);
-    case WeightForm::Kind::files:
-    case WeightForm::Kind::gguf:
+    case WeightForm::WeightLayout::files:
+    case WeightForm::WeightLayout::gguf:
       return load_weight_files(folder, form.files, options);
-    case WeightForm::Kind::deepspeed:
+    case WeightForm::WeightLayout::deepspeed:
       break;
   }
   return load_deepspeed(*deepspeed_folder(folder), options);
@@ -265,11 +266,11 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
                                    form_name(forms[i]), forms[i].files.size() == 1 ? "is" : "are");
     try {
       // Elements that were rounded and rows in another order are no contradiction.
-      if (forms[i].kind == WeightForm::Kind::gguf) {
+      if (forms[i].kind == WeightForm::WeightLayout::gguf) {
         checkpoint.left_out.push_back(std::move(text));
         continue;
       }
-      LoadOptions options;
+      CheckpointLoadOptions options;
       options.allow_partial = true;
       const std::string reason = contradiction(checkpoint, load_form(folder, forms[i], options));
       // The same weights in another form need no comparison.
@@ -291,7 +292,7 @@ void note_other_forms(const std::string& folder, const std::vector<WeightForm>& 
 /// Lists the checkpoints one level below, for a folder that is one level too high.
 std::string below_text(const std::string& folder) {
   std::vector<std::string> below;
-  for (const std::string& name : names_in(folder, Named::folders)) {
+  for (const std::string& name : names_in(folder, WhichNames::folders)) {
     if (looks_like_checkpoint(in_folder(folder, name))) below.push_back(display(in_folder(folder, name)));
   }
   if (below.empty()) return {};
@@ -299,7 +300,7 @@ std::string below_text(const std::string& folder) {
                      below.size() == 1 ? "is one" : fmt::format("and {} more are", below.size() - 1));
 }
 
-Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bool may_track) {
+Checkpoint load_folder(const std::string& folder, const CheckpointLoadOptions& options, bool may_track) {
   if (may_track && path_exists(in_folder(folder, kTracker)))
     return load_folder(tracked_folder(folder), options, false);
   if (has_rank_folders(folder)) return load_megatron(folder, options);
@@ -307,7 +308,7 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
   for (const char* name : {"model_optim_rng.pt", "model_rng.pt"}) {
     if (path_exists(in_folder(folder, name))) return load_file(in_folder(folder, name), options);
   }
-  const std::vector<std::string> names = names_in(folder, Named::regular_files);
+  const std::vector<std::string> names = names_in(folder, WhichNames::regular_files);
   const std::vector<WeightForm> forms = weight_forms(folder, names);
   if (forms.empty()) {
     if (const std::string reason = unread_folder_reason(folder); !reason.empty())
@@ -324,7 +325,7 @@ Checkpoint load_folder(const std::string& folder, const LoadOptions& options, bo
 
 }  // namespace
 
-Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& options) {
+Checkpoint load_files(const std::vector<std::string>& files, const CheckpointLoadOptions& options) {
   Checkpoint checkpoint;
   checkpoint.format = files.size() == 1 ? "one file" : fmt::format("{} files", files.size());
   std::vector<std::shared_ptr<const TensorSet>> sets;
@@ -384,7 +385,8 @@ std::set<std::string> files_of_index(const std::string& folder, const std::strin
   return files;
 }
 
-Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options) {
+Checkpoint load_indexed(const std::string& folder, const std::string& index,
+                        const CheckpointLoadOptions& options) {
   auto by_file = read_index(in_folder(folder, index));
   Checkpoint checkpoint;
   checkpoint.format = fmt::format("{} files with an index", by_file.size());
@@ -407,7 +409,7 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
       checkpoint.entries.push_back(entry_of(set, i, set->name(i)));
     }
     for (const std::string& missing : wanted) {
-      Entry& entry = checkpoint.entries.emplace_back();
+      CheckpointEntry& entry = checkpoint.entries.emplace_back();
       entry.parameter.name = missing;
       entry.problem =
           fmt::format("{}: missing from this file, although the index places it here", display(file->name()));
@@ -417,7 +419,7 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index, con
   return checkpoint;
 }
 
-Checkpoint load(const std::string& path, const LoadOptions& options) {
+Checkpoint load(const std::string& path, const CheckpointLoadOptions& options) {
   allow_many_files();
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -447,7 +449,7 @@ Checkpoint load(const std::string& path, const LoadOptions& options) {
     }
   }
   checkpoint.path = path;
-  std::ranges::stable_sort(checkpoint.entries, [](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(checkpoint.entries, [](const CheckpointEntry& a, const CheckpointEntry& b) {
     return in_model_order(a.parameter.name, b.parameter.name);
   });
   if (checkpoint.entries.empty()) throw FormatError(display(path), "it has no tensors");
@@ -462,7 +464,7 @@ bool looks_like_checkpoint(const std::string& path) noexcept {
         if (path_exists(in_folder(path, name))) return true;
       }
       if (has_rank_folders(path) || deepspeed_folder(path)) return true;
-      for (const std::string& name : names_in(path, Named::regular_files)) {
+      for (const std::string& name : names_in(path, WhichNames::regular_files)) {
         for (const char* suffix :
              {".index.json", ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".gguf", ".onnx", ".msgpack"}) {
           if (name.ends_with(suffix)) return true;

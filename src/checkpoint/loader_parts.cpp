@@ -56,8 +56,8 @@ std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const TensorSet> s
   return std::make_shared<SetSource>(std::move(set), index, false);
 }
 
-Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, std::string name) {
-  Entry entry;
+CheckpointEntry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, std::string name) {
+  CheckpointEntry entry;
   try {
     const formats::StoredTensor tensor = set->tensor(index);
     entry.parameter = whole(name, tensor.dtype, tensor.shape, source_of(set, index),
@@ -73,20 +73,20 @@ Entry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, s
   return entry;
 }
 
-TiedNames::TiedNames(std::vector<Entry>& entries) : entries_(entries) {
-  for (const Entry& entry : entries) groups_ = std::max(groups_, entry.tied);
+TiedNames::TiedNames(std::vector<CheckpointEntry>& entries) : entries_(entries) {
+  for (const CheckpointEntry& entry : entries) groups_ = std::max(groups_, entry.tied);
 }
 
 void TiedNames::note_last(const std::string& place) {
   if (place.empty()) return;
   const auto [at, is_new] = places_.try_emplace(place, entries_.size() - 1);
   if (is_new) return;
-  Entry& twin = entries_[at->second];
+  CheckpointEntry& twin = entries_[at->second];
   if (twin.tied == 0) twin.tied = ++groups_;
   entries_.back().tied = twin.tied;
 }
 
-Arguments::Arguments(const Pickle& pickle, PickleRef root) {
+TrainingArguments::TrainingArguments(const Pickle& pickle, PickleRef root) {
   if (pickle.kind(root) != PickleKind::dict) return;
   const auto found = pickle.find(root, "args");
   const auto members = found ? members_of(pickle, *found) : std::nullopt;
@@ -105,17 +105,17 @@ Arguments::Arguments(const Pickle& pickle, PickleRef root) {
   }
 }
 
-std::optional<std::int64_t> Arguments::integer(const std::string& name) const {
+std::optional<std::int64_t> TrainingArguments::integer(const std::string& name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<bool> Arguments::boolean(const std::string& name) const {
+std::optional<bool> TrainingArguments::boolean(const std::string& name) const {
   const auto value = integer(name);
   return value ? std::optional(*value != 0) : std::nullopt;
 }
 
-Architecture Arguments::architecture() const {
+Architecture TrainingArguments::architecture() const {
   Architecture architecture;
   architecture.heads = integer("num_attention_heads");
   architecture.query_groups = integer("num_query_groups");

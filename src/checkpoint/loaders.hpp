@@ -21,28 +21,29 @@ std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const formats::Ten
                                               std::size_t index);
 
 /// Makes a parameter of that name from the tensor. If the tensor is wrong, `problem` says why.
-Entry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index, std::string name);
+CheckpointEntry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index,
+                         std::string name);
 
 /// Finds the names of one tensor by its place in its file.
 class TiedNames {
  public:
   /// `entries` may grow while this object exists; entries that it has already are left alone.
-  explicit TiedNames(std::vector<Entry>& entries);
+  explicit TiedNames(std::vector<CheckpointEntry>& entries);
   /// Notes that the last entry is stored at `place`. An empty place is unknown.
   void note_last(const std::string& place);
 
  private:
-  std::vector<Entry>& entries_;
+  std::vector<CheckpointEntry>& entries_;
   std::unordered_map<std::string, std::size_t> places_;  // index of the first entry there
   std::size_t groups_ = 0;
 };
 
 /// The arguments that a training program left in its checkpoint, in any kind of record.
-class Arguments {
+class TrainingArguments {
  public:
-  Arguments() = default;
+  TrainingArguments() = default;
   /// `root`: the dict that may have them under "args".
-  Arguments(const formats::Pickle& pickle, formats::PickleRef root);
+  TrainingArguments(const formats::Pickle& pickle, formats::PickleRef root);
   bool present() const { return present_; }
   std::optional<std::int64_t> integer(const std::string& name) const;
   std::optional<bool> boolean(const std::string& name) const;
@@ -60,36 +61,37 @@ void note_dangers(std::vector<std::string>& warnings, const std::string& where,
 std::string in_folder(const std::string& folder, const std::string& name);
 
 bool has_rank_folders(const std::string& folder);
-Checkpoint load_megatron(const std::string& folder, const LoadOptions& options);
+Checkpoint load_megatron(const std::string& folder, const CheckpointLoadOptions& options);
 /// Loads one rank's file by itself: its slices count as whole parameters.
 Checkpoint load_rank_file(const std::string& path, std::shared_ptr<const formats::TorchTensors> tensors,
-                          const LoadOptions& options);
+                          const CheckpointLoadOptions& options);
 /// True if the state of this file looks like that of a Megatron rank.
 bool is_rank_file(const formats::TorchTensors& tensors);
 
 /// A folder with `.metadata`: torch.distributed.checkpoint, and Megatron's torch_dist on top of it.
-Checkpoint load_distributed(const std::string& folder, const LoadOptions& options);
+Checkpoint load_distributed(const std::string& folder, const CheckpointLoadOptions& options);
 
 /// True if the file has parts of tensors that are spread over ranks.
 bool has_shards(const formats::TorchTensors& tensors);
 /// Joins files of one rank each.
-Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOptions& options);
+Checkpoint load_rank_shards(const std::vector<std::string>& files, const CheckpointLoadOptions& options);
 
 /// The folder with DeepSpeed's files of a model's state: this folder, or the one that its `latest` names.
 /// Returns nothing if neither has such files.
 std::optional<std::string> deepspeed_folder(const std::string& folder);
-Checkpoint load_deepspeed(const std::string& folder, const LoadOptions& options);
+Checkpoint load_deepspeed(const std::string& folder, const CheckpointLoadOptions& options);
 /// True if whole parameters are stored below `zero`, in any layout of the ranks that wrote them.
 bool is_deepspeed_universal(const std::string& folder);
 /// `model_file`: the file *_model_states.pt of its first rank.
 Checkpoint load_deepspeed_universal(const std::string& folder, const std::string& model_file,
-                                    const LoadOptions& options);
+                                    const CheckpointLoadOptions& options);
 
 /// The files that an index names; empty if it cannot be read.
 std::set<std::string> files_of_index(const std::string& folder, const std::string& index);
 /// Loads a folder of files with an index of the tensors in each file.
-Checkpoint load_indexed(const std::string& folder, const std::string& index, const LoadOptions& options);
+Checkpoint load_indexed(const std::string& folder, const std::string& index,
+                        const CheckpointLoadOptions& options);
 /// Loads files that each hold some of the tensors.
-Checkpoint load_files(const std::vector<std::string>& files, const LoadOptions& options);
+Checkpoint load_files(const std::vector<std::string>& files, const CheckpointLoadOptions& options);
 
 }  // namespace msprobe::checkpoint

@@ -31,10 +31,10 @@ struct Variant {
 };
 
 /// The names without the heads. A name that would then equal another one keeps its heads.
-std::vector<std::string> names_without(const std::vector<Entry>& entries, const Heads& heads) {
+std::vector<std::string> names_without(const std::vector<CheckpointEntry>& entries, const Heads& heads) {
   std::vector<std::string> names;
   names.reserve(entries.size());
-  for (const Entry& entry : entries)
+  for (const CheckpointEntry& entry : entries)
     names.push_back(without_heads(without_wrappers(entry.parameter.name), heads));
   std::unordered_set<std::string> taken;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -65,7 +65,8 @@ std::optional<Variant> make_variant(const Checkpoint& checkpoint, const Heads& h
     });
     if (same) return {};
   } else {
-    for (std::size_t i = 0; i < names.size(); ++i) variant.made.push_back({names[i], {i}, Join::none});
+    for (std::size_t i = 0; i < names.size(); ++i)
+      variant.made.push_back({names[i], {i}, ParameterJoin::none});
   }
   for (std::size_t i = 0; i < variant.made.size(); ++i) {
     // Two names that mean the same stay apart, so that neither is lost; the later one then matches nothing.
@@ -76,19 +77,19 @@ std::optional<Variant> make_variant(const Checkpoint& checkpoint, const Heads& h
 }
 
 /// A variant to be weighed. It keeps hashes only, because a checkpoint may have a hundred thousand names.
-struct Candidate {
+struct WeighedVariant {
   Heads heads;
   bool mapped = false;
   std::vector<std::size_t> hashes;  // of the keys, sorted
 };
 
-std::vector<Candidate> candidates_of(const Checkpoint& checkpoint, const NameMap& map) {
-  std::vector<Candidate> candidates;
+std::vector<WeighedVariant> candidates_of(const Checkpoint& checkpoint, const NameMap& map) {
+  std::vector<WeighedVariant> candidates;
   for (const Heads& heads : heads_of(checkpoint)) {
     for (const bool mapped : {false, true}) {
       const auto variant = make_variant(checkpoint, heads, mapped ? &map : nullptr);
       if (!variant) continue;
-      Candidate& candidate = candidates.emplace_back(Candidate{heads, mapped, {}});
+      WeighedVariant& candidate = candidates.emplace_back(WeighedVariant{heads, mapped, {}});
       for (const auto& [key, index] : variant->keys)
         candidate.hashes.push_back(std::hash<std::string>{}(key));
       std::ranges::sort(candidate.hashes);
@@ -97,7 +98,7 @@ std::vector<Candidate> candidates_of(const Checkpoint& checkpoint, const NameMap
   return candidates;
 }
 
-std::size_t common_keys(const Candidate& a, const Candidate& b) {
+std::size_t common_keys(const WeighedVariant& a, const WeighedVariant& b) {
   std::size_t common = 0;
   for (auto x = a.hashes.begin(), y = b.hashes.begin(); x != a.hashes.end() && y != b.hashes.end();) {
     if (*x == *y) {
@@ -125,13 +126,13 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
   if (matched == std::min(a->keys.size(), b->keys.size())) return {std::move(*a), std::move(*b)};
   a.reset();
   b.reset();
-  const std::vector<Candidate> firsts = candidates_of(first, map);
-  const std::vector<Candidate> seconds = candidates_of(second, map);
-  const Candidate* x = &firsts[0];
-  const Candidate* y = &seconds[0];
+  const std::vector<WeighedVariant> firsts = candidates_of(first, map);
+  const std::vector<WeighedVariant> seconds = candidates_of(second, map);
+  const WeighedVariant* x = &firsts[0];
+  const WeighedVariant* y = &seconds[0];
   std::size_t common = common_keys(*x, *y);
-  for (const Candidate& one : firsts) {
-    for (const Candidate& other : seconds) {
+  for (const WeighedVariant& one : firsts) {
+    for (const WeighedVariant& other : seconds) {
       // Parameters in another form on both sides are paired afterwards, so mapping both is not tried.
       if (one.mapped && other.mapped) continue;
       const std::size_t count = common_keys(one, other);
@@ -148,10 +149,10 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
           *make_variant(second, y->heads, y->mapped ? &map : nullptr)};
 }
 
-Entry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
-                 const Architecture& architecture) {
+CheckpointEntry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
+                           const Architecture& architecture) {
   const NameMap::Made& made = variant.made[index];
-  std::vector<const Entry*> from;
+  std::vector<const CheckpointEntry*> from;
   for (const std::size_t i : made.from) from.push_back(&checkpoint.entries[i]);
   return join_entries(made.name, from, made.join, architecture);
 }
@@ -168,7 +169,7 @@ void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& varia
 }
 
 /// One side while its parameters find their partners.
-struct Side {
+struct MatchedSide {
   const Checkpoint& checkpoint;
   const Variant& variant;
   std::vector<bool> paired;         // of `made`: whole, or in parts
@@ -198,7 +199,8 @@ std::string other_ending(const std::string& name) {
 }
 
 /// Pairs names that differ by such an ending alone.
-void pair_other_endings(Side& first, Side& second, const Architecture& architecture, Pairing& pairing) {
+void pair_other_endings(MatchedSide& first, MatchedSide& second, const Architecture& architecture,
+                        Pairing& pairing) {
   std::unordered_map<std::string, std::size_t> left;
   for (std::size_t i = 0; i < second.variant.made.size(); ++i) {
     if (second.paired[i]) continue;
@@ -232,16 +234,16 @@ void pair_other_endings(Side& first, Side& second, const Architecture& architect
                   count == 1 ? "it is" : "each is", example));
 }
 
-std::vector<Loose> loose_of(const Side& side, const Architecture& architecture) {
-  std::vector<Loose> all;
+std::vector<LooseParameter> loose_of(const MatchedSide& side, const Architecture& architecture) {
+  std::vector<LooseParameter> all;
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
     if (!side.paired[i]) all.push_back({made_entry(side.checkpoint, side.variant, i, architecture), {i}});
   }
   return all;
 }
 
-void note_pieces(Side& side, const std::vector<Loose>& left) {
-  for (const Loose& loose : left) {
+void note_pieces(MatchedSide& side, const std::vector<LooseParameter>& left) {
+  for (const LooseParameter& loose : left) {
     const bool any =
         std::ranges::any_of(loose.sources, [&](std::size_t source) { return side.paired[source]; });
     if (any) side.pieces.push_back(loose.entry.parameter.name);
@@ -249,15 +251,15 @@ void note_pieces(Side& side, const std::vector<Loose>& left) {
 }
 
 /// Pairs parameters that are left on both sides and may be the same in another form.
-void pair_other_forms(Side& first, Side& second, const NameMap& map, const Architecture& architecture,
-                      Pairing& pairing) {
+void pair_other_forms(MatchedSide& first, MatchedSide& second, const NameMap& map,
+                      const Architecture& architecture, Pairing& pairing) {
   FormOptions options;
   options.map = &map;
   options.first_is_megatron = first.checkpoint.megatron_names;
   options.second_is_megatron = second.checkpoint.megatron_names;
   options.architecture = architecture;
   FormPairs found = pair_forms(loose_of(first, architecture), loose_of(second, architecture), options);
-  for (FormPairs::Pair& pair : found.pairs) {
+  for (FormPairs::FormPair& pair : found.pairs) {
     for (const std::size_t source : pair.first.sources) first.paired[source] = true;
     for (const std::size_t source : pair.second.sources) second.paired[source] = true;
     pairing.pairs.push_back(
@@ -274,22 +276,22 @@ void pair_other_forms(Side& first, Side& second, const NameMap& map, const Archi
 
 /// Sorts the parameters that only one side has. Names for a tensor that is compared under another name are
 /// not missing on the other side.
-void sort_out(Pairing& pairing, const Side& side, bool is_second) {
+void sort_out(Pairing& pairing, const MatchedSide& side, bool is_second) {
   const Checkpoint& checkpoint = side.checkpoint;
-  std::unordered_map<std::size_t, std::string> compared;  // groups of names for one tensor
-  std::unordered_map<std::string, const Entry*> biases;   // of the masked language models' heads
-  const Entry* vocabulary = nullptr;
+  std::unordered_map<std::size_t, std::string> compared;           // groups of names for one tensor
+  std::unordered_map<std::string, const CheckpointEntry*> biases;  // of the masked language models' heads
+  const CheckpointEntry* vocabulary = nullptr;
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
     const NameMap::Made& made = side.variant.made[i];
     if (!side.paired[i] || made.from.size() != 1) continue;
-    const Entry& entry = checkpoint.entries[made.from[0]];
+    const CheckpointEntry& entry = checkpoint.entries[made.from[0]];
     if (entry.tied != 0) compared.emplace(entry.tied, made.name);
     if (!entry.problem.empty()) continue;
     if (vocabulary == nullptr && is_vocabulary(made.name)) vocabulary = &entry;
     if (made.name.ends_with(".bias")) biases.emplace(made.name, &entry);
   }
   // BERT and similar models keep the bias of the head twice: as `bias`, and as that of `decoder`.
-  const auto original_of = [&](const std::string& name) -> const Entry* {
+  const auto original_of = [&](const std::string& name) -> const CheckpointEntry* {
     constexpr std::string_view kCopy = ".decoder.bias";
     if (is_vocabulary(name)) return vocabulary;
     if (!name.ends_with(kCopy)) return nullptr;
@@ -301,7 +303,7 @@ void sort_out(Pairing& pairing, const Side& side, bool is_second) {
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
     if (side.paired[i]) continue;
     const NameMap::Made& made = side.variant.made[i];
-    const Entry& entry = checkpoint.entries[made.from[0]];
+    const CheckpointEntry& entry = checkpoint.entries[made.from[0]];
     const bool single = made.from.size() == 1;
     if (single && !entry.problem.empty()) {
       pairing.unreadable.push_back({made.name, entry.problem});
@@ -312,7 +314,7 @@ void sort_out(Pairing& pairing, const Side& side, bool is_second) {
       pairing.tied.push_back({made.name, twin->second, is_second, {}, {}});
       continue;
     }
-    const Entry* original = single ? original_of(made.name) : nullptr;
+    const CheckpointEntry* original = single ? original_of(made.name) : nullptr;
     const bool alike = original != nullptr && entry.parameter.shape == original->parameter.shape &&
                        entry.parameter.dtype == original->parameter.dtype;
     if (alike) {
@@ -339,8 +341,8 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
   pairing.map_applies = make_variant(first, a.heads, &map) || make_variant(second, b.heads, &map);
   remark(pairing, first, a);
   remark(pairing, second, b);
-  Side one{first, a, std::vector<bool>(a.made.size()), {}};
-  Side other{second, b, std::vector<bool>(b.made.size()), {}};
+  MatchedSide one{first, a, std::vector<bool>(a.made.size()), {}};
+  MatchedSide other{second, b, std::vector<bool>(b.made.size()), {}};
   for (const auto& [key, index] : a.keys) {
     const auto found = b.keys.find(key);
     if (found == b.keys.end()) continue;

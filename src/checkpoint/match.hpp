@@ -12,10 +12,10 @@
 namespace msprobe::checkpoint {
 
 struct Pairing {
-  struct Pair {
+  struct ParameterPair {
     std::string name;  // the first checkpoint's name for it, mapped where a map was needed
-    Entry first;
-    Entry second;
+    CheckpointEntry first;
+    CheckpointEntry second;
     std::optional<Parameter> surplus = {};  // rows of the vocabulary that one side alone has
   };
   /// A name that one side alone has, for a tensor that is compared under another name.
@@ -28,7 +28,7 @@ struct Pairing {
     Parameter parameter;
     Parameter kept_parameter;
   };
-  std::vector<Pair> pairs;  // in model order
+  std::vector<ParameterPair> pairs;  // in model order
   std::vector<Tied> tied;
   /// A name that one side alone has, and that cannot be read there.
   struct Unreadable {

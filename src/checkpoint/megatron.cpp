@@ -58,13 +58,13 @@ struct Grid {
 };
 
 /// A part of the model on one rank: a pipeline stage, or a piece of one in an interleaved pipeline.
-using Chunk = std::map<std::string, Entry>;  // by today's name
+using Chunk = std::map<std::string, CheckpointEntry>;  // by today's name
 
-struct Rank {
+struct MegatronRank {
   std::shared_ptr<const TorchTensors> tensors;  // nullptr: missing, with --allow-partial
   std::string folder;
   std::vector<Chunk> chunks;
-  std::vector<Entry> training_state;
+  std::vector<CheckpointEntry> training_state;
 };
 
 struct Coordinates {
@@ -96,7 +96,7 @@ bool is_list_item(std::string_view name) {
   return is_digits(components(name).back());
 }
 
-void fill_rank(Rank& rank, const LoadOptions& options) {
+void fill_rank(MegatronRank& rank, const CheckpointLoadOptions& options) {
   const std::shared_ptr<const TorchTensors>& tensors = rank.tensors;
   std::vector<std::vector<std::size_t>> by_chunk;
   for (std::size_t i = 0; i < tensors->size(); ++i) {
@@ -122,7 +122,7 @@ void fill_rank(Rank& rank, const LoadOptions& options) {
     for (const std::size_t index : indices) {
       const std::string name = megatron_name(inner(index), has_decoder);
       if (is_extra_state(name) || is_list_item(name)) continue;
-      Entry entry = entry_of(tensors, index, name);
+      CheckpointEntry entry = entry_of(tensors, index, name);
       if (!chunk.emplace(name, std::move(entry)).second) {
         chunk[name].problem = "two of its names mean the same parameter";
       }
@@ -130,9 +130,10 @@ void fill_rank(Rank& rank, const LoadOptions& options) {
   }
 }
 
-class Loader {
+class MegatronLoader {
  public:
-  Loader(std::string folder, const LoadOptions& options) : folder_(std::move(folder)), options_(options) {}
+  MegatronLoader(std::string folder, const CheckpointLoadOptions& options)
+      : folder_(std::move(folder)), options_(options) {}
 
   Checkpoint run() {
     list_ranks();
@@ -145,7 +146,7 @@ class Loader {
   /// Loads a rank's file by itself.
   Checkpoint run_single(const std::string& path, std::shared_ptr<const TorchTensors> tensors) {
     first_ = std::move(tensors);
-    arguments_ = Arguments(first_->pickle(), first_->pickle().root());
+    arguments_ = TrainingArguments(first_->pickle(), first_->pickle().root());
     ranks_.resize(1);
     ranks_[0].tensors = first_;
     ranks_[0].folder = "rank";
@@ -160,7 +161,7 @@ class Loader {
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(folder_), reason); }
 
   void list_ranks() {
-    for (const std::string& name : names_in(folder_, Named::folders)) {
+    for (const std::string& name : names_in(folder_, WhichNames::folders)) {
       if (!name.starts_with(kRankPrefix)) continue;
       auto numbers = rank_numbers(name);
       if (!numbers || numbers->size() > 3)
@@ -183,7 +184,7 @@ class Loader {
 
   void read_first() {
     first_ = read(found_.begin()->second);
-    arguments_ = Arguments(first_->pickle(), first_->pickle().root());
+    arguments_ = TrainingArguments(first_->pickle(), first_->pickle().root());
   }
 
   void choose_grid() {
@@ -241,7 +242,7 @@ class Loader {
     const auto at = static_cast<std::int64_t>(index);
     return {at % grid_.tensor, at / grid_.tensor % grid_.pipeline, at / (grid_.tensor * grid_.pipeline)};
   }
-  const Rank& rank(const Coordinates& at) const {
+  const MegatronRank& rank(const Coordinates& at) const {
     return ranks_[static_cast<std::size_t>((at.expert * grid_.pipeline + at.pipeline) * grid_.tensor +
                                            at.tensor)];
   }
@@ -260,7 +261,7 @@ class Loader {
       std::vector<std::int64_t> numbers = {at.tensor};
       if (fields == 3 || (fields == 2 && grid_.expert == 1)) numbers.push_back(at.pipeline);
       if (fields == 3 || (fields == 2 && grid_.expert > 1)) numbers.push_back(at.expert);
-      Rank& rank = ranks_[i];
+      MegatronRank& rank = ranks_[i];
       rank.folder = std::string(kRankPrefix) + fmt::format("{:02}", numbers[0]);
       for (std::size_t k = 1; k < fields; ++k) rank.folder += fmt::format("_{:03}", numbers[k]);
       try {
@@ -269,7 +270,7 @@ class Loader {
         fill_rank(rank, options_);
       } catch (const Error& error) {
         problems[i] = error.what();
-        rank = Rank{.tensors = nullptr, .folder = rank.folder, .chunks = {}, .training_state = {}};
+        rank = MegatronRank{.tensors = nullptr, .folder = rank.folder, .chunks = {}, .training_state = {}};
       }
     });
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -301,7 +302,7 @@ class Loader {
     checkpoint.megatron_names = true;
     checkpoint.architecture = arguments_.architecture();
     checkpoint.entries = std::move(entries_);
-    for (Rank& rank : ranks_) {
+    for (MegatronRank& rank : ranks_) {
       std::move(rank.training_state.begin(), rank.training_state.end(),
                 std::back_inserter(checkpoint.entries));
     }
@@ -311,7 +312,7 @@ class Loader {
 
   std::size_t chunk_count() const {
     std::size_t count = 0;
-    for (const Rank& rank : ranks_) count = std::max(count, rank.chunks.size());
+    for (const MegatronRank& rank : ranks_) count = std::max(count, rank.chunks.size());
     return count;
   }
 
@@ -324,7 +325,7 @@ class Loader {
       if (!any) fail(fmt::format("no part of pipeline stage {} could be read", stage));
     }
     bool experts = false;
-    for (const Rank& rank : ranks_) {
+    for (const MegatronRank& rank : ranks_) {
       for (const Chunk& chunk : rank.chunks) {
         experts = experts || std::ranges::any_of(chunk, [](const auto& e) { return is_expert(e.first); });
       }
@@ -412,7 +413,7 @@ class Loader {
 
   void add_stage(std::int64_t expert, std::size_t chunk, std::int64_t stage) {
     const auto chunk_of = [&](std::int64_t tensor) -> const Chunk* {
-      const Rank& at = rank({tensor, stage, expert});
+      const MegatronRank& at = rank({tensor, stage, expert});
       return at.chunks.size() > chunk ? &at.chunks[chunk] : nullptr;
     };
     std::set<std::string> names;
@@ -438,7 +439,7 @@ class Loader {
       std::string problem;
       for (std::int64_t tensor = 0; tensor < grid_.tensor; ++tensor) {
         const Chunk* here = chunk_of(tensor);
-        const Entry* slice = nullptr;
+        const CheckpointEntry* slice = nullptr;
         if (here != nullptr) {
           const auto found = here->find(name);
           if (found != here->end()) slice = &found->second;
@@ -451,7 +452,7 @@ class Loader {
           slices.push_back(slice->parameter);
         }
       }
-      Entry entry;
+      CheckpointEntry entry;
       if (problem.empty()) {
         entry = merge_slices(name, slices, context);
       } else {
@@ -469,13 +470,13 @@ class Loader {
   }
 
   /// Adds a parameter, or a copy of one that is there already.
-  void put(Entry entry, const std::string& where) {
+  void put(CheckpointEntry entry, const std::string& where) {
     const auto [at, is_new] = index_.try_emplace(entry.parameter.name, entries_.size());
     if (is_new) {
       entries_.push_back(std::move(entry));
       return;
     }
-    Entry& there = entries_[at->second];
+    CheckpointEntry& there = entries_[at->second];
     if (!there.problem.empty()) return;
     if (!entry.problem.empty()) {
       there.problem = entry.problem;
@@ -498,8 +499,8 @@ class Loader {
     const auto copy = index_.find("output_layer.weight");
     const auto embedding = index_.find("embedding.word_embeddings.weight");
     if (copy == index_.end() || embedding == index_.end()) return;
-    Entry& from = entries_[copy->second];
-    Entry& to = entries_[embedding->second];
+    CheckpointEntry& from = entries_[copy->second];
+    CheckpointEntry& to = entries_[embedding->second];
     if (!from.problem.empty() || !to.problem.empty() || from.parameter.shape != to.parameter.shape ||
         from.parameter.dtype != to.parameter.dtype) {
       return;
@@ -509,17 +510,17 @@ class Loader {
   }
 
   std::string folder_;
-  LoadOptions options_;
+  CheckpointLoadOptions options_;
   std::map<std::vector<std::int64_t>, std::string> found_;  // folders by their numbers
   std::shared_ptr<const TorchTensors> first_;
-  Arguments arguments_;
+  TrainingArguments arguments_;
   Grid grid_;
-  std::vector<Rank> ranks_;
+  std::vector<MegatronRank> ranks_;
   std::vector<std::map<std::string, std::int64_t, std::less<>>> first_layer_;  // by chunk, then stage
   std::vector<std::int64_t> first_expert_;                                     // by expert rank
   std::map<std::string, std::vector<Parameter>> groups_;
   std::unordered_map<std::string, std::size_t> index_;
-  std::vector<Entry> entries_;
+  std::vector<CheckpointEntry> entries_;
   std::vector<std::string> warnings_;
 };
 
@@ -535,8 +536,8 @@ bool has_rank_folders(const std::string& folder) {
   return false;
 }
 
-Checkpoint load_megatron(const std::string& folder, const LoadOptions& options) {
-  return Loader(folder, options).run();
+Checkpoint load_megatron(const std::string& folder, const CheckpointLoadOptions& options) {
+  return MegatronLoader(folder, options).run();
 }
 
 bool is_rank_file(const TorchTensors& tensors) {
@@ -551,12 +552,12 @@ bool is_rank_file(const TorchTensors& tensors) {
     }
   }
   const formats::Pickle& pickle = tensors.pickle();
-  return chunks && (names || Arguments(pickle, pickle.root()).integer("tensor_model_parallel_size"));
+  return chunks && (names || TrainingArguments(pickle, pickle.root()).integer("tensor_model_parallel_size"));
 }
 
 Checkpoint load_rank_file(const std::string& path, std::shared_ptr<const TorchTensors> tensors,
-                          const LoadOptions& options) {
-  return Loader(path, options).run_single(path, std::move(tensors));
+                          const CheckpointLoadOptions& options) {
+  return MegatronLoader(path, options).run_single(path, std::move(tensors));
 }
 
 }  // namespace msprobe::checkpoint

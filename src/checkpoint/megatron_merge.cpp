@@ -75,7 +75,7 @@ Parameter merge_expert_group(const std::string& name, const std::vector<Paramete
   return gated ? join_halves(views, 2) : concatenate(views, 2);
 }
 
-void as_replicas(Entry& entry, const std::string& name, const std::vector<Parameter>& slices) {
+void as_replicas(CheckpointEntry& entry, const std::string& name, const std::vector<Parameter>& slices) {
   entry.parameter = slices[0];
   for (std::size_t t = 1; t < slices.size(); ++t) {
     if (slices[t].shape != slices[0].shape || slices[t].dtype != slices[0].dtype) {
@@ -92,9 +92,9 @@ void as_replicas(Entry& entry, const std::string& name, const std::vector<Parame
 
 }  // namespace
 
-Entry merge_slices(const std::string& name, const std::vector<Parameter>& slices,
-                   const MergeContext& context) {
-  Entry entry;
+CheckpointEntry merge_slices(const std::string& name, const std::vector<Parameter>& slices,
+                             const MergeContext& context) {
+  CheckpointEntry entry;
   try {
     const MergeKind kind = merge_kind(name);
     if (kind == MergeKind::experts_in || kind == MergeKind::experts_out) {
@@ -116,8 +116,8 @@ Entry merge_slices(const std::string& name, const std::vector<Parameter>& slices
   return entry;
 }
 
-Entry join_expert_groups(const std::string& name, const std::vector<Parameter>& groups) {
-  Entry entry;
+CheckpointEntry join_expert_groups(const std::string& name, const std::vector<Parameter>& groups) {
+  CheckpointEntry entry;
   try {
     entry.parameter = concatenate(groups, 0);
     const Shape& shape = entry.parameter.shape;  // (experts, rows, columns)

@@ -20,10 +20,10 @@ struct MergeContext {
 };
 
 /// Joins slices of one name (today's), which are in rank order. An entry that cannot be joined has a problem.
-Entry merge_slices(const std::string& name, const std::vector<Parameter>& slices,
-                   const MergeContext& context);
+CheckpointEntry merge_slices(const std::string& name, const std::vector<Parameter>& slices,
+                             const MergeContext& context);
 
 /// Joins grouped experts in one tensor, from all expert-parallel ranks.
-Entry join_expert_groups(const std::string& name, const std::vector<Parameter>& groups);
+CheckpointEntry join_expert_groups(const std::string& name, const std::vector<Parameter>& groups);
 
 }  // namespace msprobe::checkpoint

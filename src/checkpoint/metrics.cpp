@@ -18,7 +18,7 @@ namespace msprobe::checkpoint {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -83,7 +83,7 @@ std::uint64_t half_denormals(std::span<const std::byte> raw) {
   return count;
 }
 
-SideCounts counts_of(const tensor::Statistics& statistics) {
+ElementCounts counts_of(const tensor::Statistics& statistics) {
   return {statistics.nan,  statistics.pos_inf + statistics.neg_inf,
           statistics.zero, statistics.denormal,
           statistics.min,  statistics.max};
@@ -99,7 +99,7 @@ double largest_magnitude(const tensor::Statistics& statistics) {
   return statistics.count == 0 ? 0 : std::max(std::fabs(statistics.max), std::fabs(statistics.min));
 }
 
-struct Norms {
+struct PairNorms {
   double first = 0;
   double second = 0;
   double difference = 0;
@@ -107,8 +107,8 @@ struct Norms {
 };
 
 /// The norms from the first pass, if no square left the range of double.
-Norms plain_norms(const tensor::Difference& difference) {
-  Norms norms;
+PairNorms plain_norms(const tensor::Difference& difference) {
+  PairNorms norms;
   norms.first = std::sqrt(difference.squares_target);
   norms.second = std::sqrt(difference.squares_golden);
   norms.difference = std::sqrt(difference.squares_difference);
@@ -117,7 +117,8 @@ Norms plain_norms(const tensor::Difference& difference) {
 }
 
 /// The same norms from a second pass over scaled numbers. All numbers are finite.
-Norms scaled_norms(const Parameter& first, const Parameter& second, const tensor::Difference& difference) {
+PairNorms scaled_norms(const Parameter& first, const Parameter& second,
+                       const tensor::Difference& difference) {
   const double scale_first = scale_for(largest_magnitude(difference.target));
   const double scale_second = scale_for(largest_magnitude(difference.golden));
   const bool overflow = !std::isfinite(difference.max_abs);
@@ -141,7 +142,7 @@ Norms scaled_norms(const Parameter& first, const Parameter& second, const tensor
       dot += a * b;
     }
   });
-  Norms norms;
+  PairNorms norms;
   norms.first = std::sqrt(squares_first) / scale_first;
   norms.second = std::sqrt(squares_second) / scale_second;
   norms.difference = std::sqrt(squares) / scale;
@@ -155,7 +156,7 @@ bool lost_range(double squares, bool is_zero) {
 
 void fill_norms(PairMetrics& metrics, const Parameter& first, const Parameter& second,
                 const tensor::Difference& difference) {
-  const auto bad = [](const SideCounts& side) { return side.nan + side.infinite; };
+  const auto bad = [](const ElementCounts& side) { return side.nan + side.infinite; };
   if (metrics.first.nan + metrics.second.nan > 0) {
     metrics.l2 = kNan;
     metrics.cosine = kNan;
@@ -173,7 +174,7 @@ void fill_norms(PairMetrics& metrics, const Parameter& first, const Parameter& s
     if (!first_zero && !second_zero) metrics.cosine = kNan;
     return;
   }
-  Norms norms = plain_norms(difference);
+  PairNorms norms = plain_norms(difference);
   if (tensor::work_of(first.dtype, second.dtype) == tensor::Work::real &&
       (lost_range(difference.squares_target, first_zero) ||
        lost_range(difference.squares_golden, second_zero) ||
@@ -254,7 +255,7 @@ bool any_special(DType dtype, std::span<const std::byte> raw) {
 
 /// True if both are the same bytes of one file, as with hard links.
 bool is_one_place(const Parameter& first, const Parameter& second) {
-  const auto same = [](const Block& a, const Block& b) {
+  const auto same = [](const ParameterBlock& a, const ParameterBlock& b) {
     if (a.view != b.view || a.begin != b.begin || a.size != b.size || a.axes != b.axes ||
         a.offset != b.offset)
       return false;
@@ -286,8 +287,8 @@ bool is_equal(const Parameter& first, const Parameter& second, const MeasureOpti
 
 /// True if the bits show NaN and infinity, or if the type has neither. Other types are rare.
 bool is_told_by_bits(DType dtype) {
-  const Kind kind = tensor::info(dtype).kind;
-  return kind == Kind::integer || kind == Kind::boolean || has_special_numbers(dtype);
+  const DTypeKind kind = tensor::info(dtype).kind;
+  return kind == DTypeKind::integer || kind == DTypeKind::boolean || has_special_numbers(dtype);
 }
 
 /// Measures parameters that are equal bit for bit. Returns false at the first piece that is not; `seen` is

@@ -12,7 +12,7 @@
 namespace msprobe::checkpoint {
 
 /// Counts and range of one side's elements.
-struct SideCounts {
+struct ElementCounts {
   std::uint64_t nan = 0;
   std::uint64_t infinite = 0;
   std::uint64_t zero = 0;
@@ -31,8 +31,8 @@ struct PairMetrics {
   double relative_l2 = 0;        // l2 over the norm of the second side; infinite if only that one is zero
   double max_abs = 0;            // over pairs of finite elements
   std::optional<std::uint64_t> max_ulp;  // of floating-point numbers of one type; only if asked for
-  SideCounts first;
-  SideCounts second;
+  ElementCounts first;
+  ElementCounts second;
 };
 
 struct MeasureOptions {

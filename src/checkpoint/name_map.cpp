@@ -28,7 +28,7 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
     place = value;
   }
   if (to == nullptr || !to->is_text() || from == nullptr) file.fail(node, "a rule needs 'to' and 'from'");
-  NameRule rule{NamePattern(to->text), {}, Join::none};
+  NameRule rule{NamePattern(to->text), {}, ParameterJoin::none};
   if (from->is_text()) {
     rule.from.emplace_back(from->text);
   } else {
@@ -40,20 +40,21 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
   }
   if (join != nullptr) {
     if (join->text == "rows") {
-      rule.join = Join::rows;
+      rule.join = ParameterJoin::rows;
     } else if (join->text == "query_groups") {
-      rule.join = Join::query_groups;
+      rule.join = ParameterJoin::query_groups;
     } else if (join->text == "fused_query_groups") {
-      rule.join = Join::fused_query_groups;
+      rule.join = ParameterJoin::fused_query_groups;
     } else {
       file.fail(*join, "'join' must be rows, query_groups or fused_query_groups");
     }
   }
-  if (rule.from.size() > 1 && rule.join == Join::none) file.fail(node, "several names need a 'join'");
-  if (rule.join == Join::query_groups && rule.from.size() != 3) {
+  if (rule.from.size() > 1 && rule.join == ParameterJoin::none)
+    file.fail(node, "several names need a 'join'");
+  if (rule.join == ParameterJoin::query_groups && rule.from.size() != 3) {
     file.fail(node, "query_groups takes queries, keys and values");
   }
-  if (rule.join == Join::fused_query_groups && rule.from.size() != 1) {
+  if (rule.join == ParameterJoin::fused_query_groups && rule.from.size() != 1) {
     file.fail(node, "fused_query_groups takes one name");
   }
   return rule;
@@ -141,7 +142,7 @@ std::optional<NamePattern::Words> NamePattern::match(std::string_view name) cons
 
 std::string NamePattern::fill(const Words& words) const {
   std::string name;
-  for (const Part& part : parts_) {
+  for (const NameComponent& part : parts_) {
     if (!name.empty()) name += '.';
     const auto word = part.is_word ? words.find(part.text) : words.end();
     name += word == words.end() ? part.text : word->second;
@@ -189,16 +190,16 @@ std::vector<NameMap::Made> NameMap::apply(const std::vector<std::string>& names)
     }
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!used[i]) made.push_back({names[i], {i}, Join::none});
+    if (!used[i]) made.push_back({names[i], {i}, ParameterJoin::none});
   }
   return made;
 }
 
-Entry join_entries(const std::string& name, const std::vector<const Entry*>& from, Join join,
-                   const Architecture& architecture) {
+CheckpointEntry join_entries(const std::string& name, const std::vector<const CheckpointEntry*>& from,
+                             ParameterJoin join, const Architecture& architecture) {
   if (from.size() == 1) {
-    Entry entry = *from[0];
-    const bool fused = join == Join::fused_query_groups && entry.problem.empty();
+    CheckpointEntry entry = *from[0];
+    const bool fused = join == ParameterJoin::fused_query_groups && entry.problem.empty();
     try {
       if (fused) {
         const std::vector<Replica> copies = std::exchange(entry.replicas, {});
@@ -214,22 +215,23 @@ Entry join_entries(const std::string& name, const std::vector<const Entry*>& fro
     entry.parameter.name = name;
     return entry;
   }
-  Entry entry;
+  CheckpointEntry entry;
   entry.parameter.name = name;
   std::vector<Parameter> parts;
-  for (const Entry* part : from) {
+  for (const CheckpointEntry* part : from) {
     if (!part->problem.empty()) entry.problem = part->problem;
     parts.push_back(part->parameter);
   }
   if (!entry.problem.empty()) return entry;
   try {
-    entry.parameter = join == Join::query_groups ? join_groups(parts, architecture) : concatenate(parts, 0);
+    entry.parameter =
+        join == ParameterJoin::query_groups ? join_groups(parts, architecture) : concatenate(parts, 0);
   } catch (const FormatError& error) {
     entry.problem = error.what();
   }
   entry.parameter.name = name;
   // Copies of the parts stay copies of the parts.
-  for (const Entry* part : from) {
+  for (const CheckpointEntry* part : from) {
     for (const Replica& replica : part->replicas) {
       entry.replicas.push_back(
           {replica.parameter, replica.where, replica.original ? *replica.original : part->parameter});

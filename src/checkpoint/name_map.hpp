@@ -28,14 +28,14 @@ class NamePattern {
   std::string fill(const Words& words) const;
 
  private:
-  struct Part {
+  struct NameComponent {
     bool is_word = false;
     std::string text;
   };
-  std::vector<Part> parts_;
+  std::vector<NameComponent> parts_;
 };
 
-enum class Join : std::uint8_t {
+enum class ParameterJoin : std::uint8_t {
   none,
   rows,
   query_groups,        // of queries, keys and values
@@ -45,7 +45,7 @@ enum class Join : std::uint8_t {
 struct NameRule {
   NamePattern to;
   std::vector<NamePattern> from;
-  Join join = Join::none;
+  ParameterJoin join = ParameterJoin::none;
 };
 
 class NameMap {
@@ -61,7 +61,7 @@ class NameMap {
   struct Made {
     std::string name;
     std::vector<std::size_t> from;
-    Join join = Join::none;
+    ParameterJoin join = ParameterJoin::none;
   };
   std::vector<Made> apply(const std::vector<std::string>& names) const;
 
@@ -71,7 +71,7 @@ class NameMap {
 };
 
 /// Joins parameters as the rule says.
-Entry join_entries(const std::string& name, const std::vector<const Entry*>& from, Join join,
-                   const Architecture& architecture);
+CheckpointEntry join_entries(const std::string& name, const std::vector<const CheckpointEntry*>& from,
+                             ParameterJoin join, const Architecture& architecture);
 
 }  // namespace msprobe::checkpoint

@@ -21,7 +21,7 @@ struct Head {
 
 class NearContents {
  public:
-  NearContents(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results)
+  NearContents(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results)
       : pairs_(pairs), results_(results) {}
 
   void run() {
@@ -41,7 +41,7 @@ class NearContents {
 
   bool is_open(std::size_t i) const {
     const ParameterResult& result = results_[i];
-    return result.status == Status::different && result.steps.tried && !result.relation.is_proved &&
+    return result.status == PairStatus::different && result.steps.tried && !result.relation.is_proved &&
            first(i).numel() >= kFewest;
   }
 
@@ -113,13 +113,14 @@ class NearContents {
     }
   }
 
-  std::span<const Pairing::Pair> pairs_;
+  std::span<const Pairing::ParameterPair> pairs_;
   std::vector<ParameterResult>& results_;
 };
 
 }  // namespace
 
-void relate_near_contents(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results) {
+void relate_near_contents(std::span<const Pairing::ParameterPair> pairs,
+                          std::vector<ParameterResult>& results) {
   NearContents(pairs, results).run();
 }
 

@@ -13,6 +13,7 @@ namespace msprobe::checkpoint {
 
 /// Fills in relations that are still empty, for pairs that differ by more than the steps of their format.
 /// `results` belong to `pairs`, in their order.
-void relate_near_contents(std::span<const Pairing::Pair> pairs, std::vector<ParameterResult>& results);
+void relate_near_contents(std::span<const Pairing::ParameterPair> pairs,
+                          std::vector<ParameterResult>& results);
 
 }  // namespace msprobe::checkpoint

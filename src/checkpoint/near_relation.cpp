@@ -121,7 +121,7 @@ class Factors {
   double simplest() const { return positive_.any() ? positive_.simplest() : -negative_.simplest(); }
 
  private:
-  struct Range {
+  struct FactorRange {
     double least = 0;
     double most = std::numeric_limits<double>::infinity();
 
@@ -152,8 +152,8 @@ class Factors {
     }
   };
 
-  Range positive_;
-  Range negative_;
+  FactorRange positive_;
+  FactorRange negative_;
 };
 
 template <typename T>
@@ -174,7 +174,7 @@ class NearFinder {
     if (first_.shape != second_.shape) return are_transposed() ? "transposed" : "";
     if (first_.base != nullptr) return adapter();
     // Zeros would be a multiple of anything; a constant side is reported as constant.
-    const auto is_constant = [](const SideCounts& side) { return !(side.least < side.most); };
+    const auto is_constant = [](const ElementCounts& side) { return !(side.least < side.most); };
     if (is_constant(metrics_.first) || is_constant(metrics_.second)) return {};
     read();
     if (std::string text = shifted(); !text.empty()) return text;

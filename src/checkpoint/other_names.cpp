@@ -117,9 +117,9 @@ void drop_guesses(std::vector<ParameterResult>& results) {
   const auto count = [&](const auto& wanted) { return std::ranges::count_if(results, wanted); };
   const auto pairs = count([](const ParameterResult& result) { return result.compared; });
   const auto different =
-      count([](const ParameterResult& result) { return result.status == Status::different; });
+      count([](const ParameterResult& result) { return result.status == PairStatus::different; });
   const auto large = count([](const ParameterResult& result) {
-    return result.status == Status::different && result.first_shape && result.first_shape->size() > 1;
+    return result.status == PairStatus::different && result.first_shape && result.first_shape->size() > 1;
   });
   if (2 * different <= pairs || 10 * count(is_guess) >= 9 * large) return;
   for (ParameterResult& result : results) {
@@ -128,7 +128,7 @@ void drop_guesses(std::vector<ParameterResult>& results) {
 }
 
 /// Parameters of one relation, whose names differ by the layer alone.
-struct Group {
+struct LayerGroup {
   std::string what;  // before the colon, for one layer
   std::string leaf;
   std::string text;
@@ -154,8 +154,8 @@ class RelationLines {
                                   layers.second, leaves, leaves == 1 ? "" : "s"));
     }
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      std::vector<const Group*> alike;
-      for (const Group& group : groups_) {
+      std::vector<const LayerGroup*> alike;
+      for (const LayerGroup& group : groups_) {
         if (group.text == groups_[i].text) alike.push_back(&group);
       }
       if (alike.size() < kManyNames) {
@@ -186,7 +186,7 @@ class RelationLines {
     const std::string every = name.layer ? for_every_layer(text, *name.layer) : text;
     const auto [at, is_new] = index_.try_emplace(name.head + "*" + name.leaf + ": " + every, groups_.size());
     if (is_new) groups_.push_back({whole, name.leaf, text, {}});
-    Group& group = groups_[at->second];
+    LayerGroup& group = groups_[at->second];
     if (name.layer) group.layers.push_back(*name.layer);
     if (group.layers.size() == 2) group.text = every;
   }
@@ -198,15 +198,15 @@ class RelationLines {
     return at == std::string::npos ? text : text.replace(at, number.size(), ".*.");
   }
 
-  static std::string line_of(const Group& group) {
+  static std::string line_of(const LayerGroup& group) {
     if (group.layers.size() < 2) return fmt::format("{}: {}", display(group.what), group.text);
     return fmt::format("{} of {} layers: {}", display(group.leaf), group.layers.size(), group.text);
   }
 
   /// A line for many names shows only some of them.
-  static std::string line_of(const std::vector<const Group*>& groups) {
+  static std::string line_of(const std::vector<const LayerGroup*>& groups) {
     std::size_t count = 0;
-    for (const Group* group : groups) count += std::max<std::size_t>(1, group->layers.size());
+    for (const LayerGroup* group : groups) count += std::max<std::size_t>(1, group->layers.size());
     return fmt::format("{} parameters ({}, {} and {} other names): {}", human_count(count),
                        display(groups[0]->leaf), display(groups[1]->leaf), groups.size() - 2,
                        groups[0]->text);
@@ -214,7 +214,7 @@ class RelationLines {
 
   const std::vector<ParameterResult>& results_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> exchanged_layers_;
-  std::vector<Group> groups_;
+  std::vector<LayerGroup> groups_;
   std::unordered_map<std::string, std::size_t> index_;
 };
 

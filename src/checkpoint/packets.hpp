@@ -11,7 +11,7 @@ void carry(auto& packet, Carried<Unrounded> auto& unrounded) {
   packet(unrounded.tried, unrounded.count, unrounded.first);
 }
 
-void carry(auto& packet, Carried<SideCounts> auto& side) {
+void carry(auto& packet, Carried<ElementCounts> auto& side) {
   packet(side.nan, side.infinite, side.zero, side.denormal, side.least, side.most);
 }
 

@@ -90,7 +90,7 @@ std::uint64_t Parameter::bytes() const {
 
 std::uint64_t Parameter::memory() const {
   std::uint64_t sum = 0;
-  for (const Block& block : blocks) sum += block.memory;
+  for (const ParameterBlock& block : blocks) sum += block.memory;
   return sum;
 }
 
@@ -100,7 +100,7 @@ Parameter whole(std::string name, tensor::DType dtype, Shape shape,
   Parameter parameter;
   parameter.name = std::move(name);
   parameter.dtype = dtype;
-  Block block;
+  ParameterBlock block;
   block.source = std::move(source);
   block.memory = memory;
   block.view = shape;
@@ -129,11 +129,11 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
   part.dtype = parameter.dtype;
   part.shape = parameter.shape;
   part.shape[axis] = length;
-  for (const Block& block : parameter.blocks) {
+  for (const ParameterBlock& block : parameter.blocks) {
     const std::int64_t first = std::max(begin, block.offset[axis]);
     const std::int64_t last = std::min(begin + length, block.offset[axis] + block.extent(axis));
     if (first >= last) continue;
-    Block inside = block;
+    ParameterBlock inside = block;
     const auto source_axis = static_cast<std::size_t>(block.axes[axis]);
     inside.begin[source_axis] += first - block.offset[axis];
     inside.size[source_axis] = last - first;
@@ -154,7 +154,7 @@ Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
   result.reported_shape.clear();
   const auto at = static_cast<std::ptrdiff_t>(axis);
   result.shape.erase(result.shape.begin() + at);
-  for (Block& block : result.blocks) {
+  for (ParameterBlock& block : result.blocks) {
     block.axes.erase(block.axes.begin() + at);
     block.offset.erase(block.offset.begin() + at);
   }
@@ -168,7 +168,7 @@ Parameter even_rows_first(const Parameter& parameter, std::int64_t heads) {
     throw std::logic_error("rows that are not pairs of heads");
   Parameter result = parameter;
   result.blocks.clear();
-  Block block = parameter.blocks[0];
+  ParameterBlock block = parameter.blocks[0];
   block.view = parameter.shape;
   block.view[0] = half * heads;
   block.view.insert(block.view.begin() + 1, 2);
@@ -197,7 +197,7 @@ Parameter transposed(const Parameter& parameter) {
   result.reported_shape.clear();
   std::swap(result.shape[0], result.shape[1]);
   const std::uint64_t size = tensor::info(parameter.dtype).size;
-  for (Block& block : result.blocks) {
+  for (ParameterBlock& block : result.blocks) {
     std::swap(block.axes[0], block.axes[1]);
     std::swap(block.offset[0], block.offset[1]);
     // Reading the block keeps everything from its first to its last element in the file.
@@ -248,7 +248,7 @@ Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis) {
                         fmt::format("its slices have the types {} and {}", tensor::info(result.dtype).name,
                                     tensor::info(part.dtype).name));
     }
-    for (Block block : part.blocks) {
+    for (ParameterBlock block : part.blocks) {
       block.offset[axis] += result.shape[axis];
       result.blocks.push_back(std::move(block));
     }

@@ -34,7 +34,7 @@ class TensorSource {
 };
 
 /// A box of a stored tensor and where it belongs.
-struct Block {
+struct ParameterBlock {
   std::shared_ptr<const TensorSource> source;
   Shape view;             // the shape in which the stored tensor is viewed; as many elements as it has
   Shape begin;            // of the box, in the view
@@ -50,7 +50,7 @@ struct Parameter {
   tensor::DType dtype = tensor::DType::float32;
   Shape shape;
   Shape reported_shape;  // where reports give the elements another shape; else empty
-  std::vector<Block> blocks;
+  std::vector<ParameterBlock> blocks;
   /// For dequantized elements: how far each may be from the number that was rounded to it, in the same shape.
   std::shared_ptr<const Parameter> half_step;
   /// For the sum of a weight and an adapter: the weight, in the same shape.

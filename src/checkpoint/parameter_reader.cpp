@@ -53,7 +53,7 @@ StoredTensor viewed(StoredTensor tensor, const Shape& view, const std::string& n
 /// One block, read from its first to its last element.
 class BlockStream {
  public:
-  BlockStream(const Parameter& parameter, const Block& block, std::size_t buffer)
+  BlockStream(const Parameter& parameter, const ParameterBlock& block, std::size_t buffer)
       : size_(tensor::info(parameter.dtype).size) {
     StoredTensor tensor = block.source->open();
     if (tensor.dtype != parameter.dtype || tensor.numel() != checked_numel(block.view, parameter.name)) {
@@ -97,7 +97,7 @@ class BlockStream {
 
  private:
   /// The axes of the parameter may come in another order than those of the tensor.
-  static void put_in_order(const Block& block, StoredTensor& tensor) {
+  static void put_in_order(const ParameterBlock& block, StoredTensor& tensor) {
     if (std::is_sorted(block.axes.begin(), block.axes.end())) return;
     std::vector<std::int64_t> shape;
     std::vector<std::int64_t> strides;
@@ -121,7 +121,7 @@ class BlockStream {
 /// block that is contiguous there.
 class Runs {
  public:
-  Runs(const Parameter& parameter, const Block& block) : block_(&block) {
+  Runs(const Parameter& parameter, const ParameterBlock& block) : block_(&block) {
     const Shape& shape = parameter.shape;
     std::int64_t inner = 1;
     outer_ = shape.size();
@@ -155,7 +155,7 @@ class Runs {
   }
 
  private:
-  const Block* block_;
+  const ParameterBlock* block_;
   std::size_t outer_ = 0;  // axes before this one are stepped through
   std::int64_t start_ = 0;
   std::int64_t length_ = 0;
@@ -163,7 +163,7 @@ class Runs {
   std::vector<std::int64_t> strides_;
 };
 
-void check_inside(const Parameter& parameter, const Block& block) {
+void check_inside(const Parameter& parameter, const ParameterBlock& block) {
   bool inside = block.axes.size() == parameter.shape.size() && block.offset.size() == parameter.shape.size();
   for (std::size_t i = 0; inside && i < parameter.shape.size(); ++i) {
     inside = block.offset[i] >= 0 && block.offset[i] <= parameter.shape[i] - block.extent(i);
@@ -182,7 +182,7 @@ struct ParameterReader::Impl {
     std::size_t used = 0;
     std::int64_t covered = 0;
     for (std::size_t i = 0; i < parameter.blocks.size(); ++i) {
-      const Block& block = parameter.blocks[i];
+      const ParameterBlock& block = parameter.blocks[i];
       check_inside(parameter, block);
       runs.emplace_back(parameter, block);
       const std::int64_t numel = checked_numel(block.size, parameter.name);
@@ -209,7 +209,7 @@ struct ParameterReader::Impl {
       std::unique_ptr<BlockStream>& stream = streams[*current];
       // A block of one run is never read in turns with others.
       if (stream == nullptr) {
-        const Block& block = parameter.blocks[*current];
+        const ParameterBlock& block = parameter.blocks[*current];
         const bool one_run = in_run == product_of(block.size);
         stream = std::make_unique<BlockStream>(parameter, block, one_run ? 0 : buffer);
       }

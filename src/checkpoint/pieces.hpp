@@ -22,7 +22,7 @@ namespace msprobe::checkpoint {
 inline constexpr std::size_t kPiece = std::size_t{16} << 10;
 
 inline bool is_complex(tensor::DType dtype) {
-  return tensor::info(dtype).kind == tensor::Kind::complex;
+  return tensor::info(dtype).kind == tensor::DTypeKind::complex;
 }
 
 /// Calls `take(first, second, stored_first, stored_second)` for each pair of pieces.

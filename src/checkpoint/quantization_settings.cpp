@@ -36,7 +36,7 @@ bool QuantizationSettings::is_second_gptq() const {
   return format != json_.end() && *format == "gptq_v2";
 }
 
-std::optional<QuantizationSettings::Block> QuantizationSettings::block() const {
+std::optional<QuantizationSettings::ScaleBlock> QuantizationSettings::block() const {
   const auto found = json_.find("weight_block_size");
   if (found == json_.end() || !found->is_array() || found->size() != 2) return {};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
@@ -46,7 +46,7 @@ std::optional<QuantizationSettings::Block> QuantizationSettings::block() const {
     return length <= kMost ? static_cast<std::int64_t>(length) : 0;
   };
   if (side(0) == 0 || side(1) == 0) return {};
-  return Block{side(0), side(1)};
+  return ScaleBlock{side(0), side(1)};
 }
 
 bool QuantizationSettings::has_zero_points() const {

@@ -19,11 +19,11 @@ class QuantizationSettings {
   bool is_second_gptq() const;
 
   /// The part of a matrix that has one scale: `weight_block_size` of DeepSeek.
-  struct Block {
+  struct ScaleBlock {
     std::int64_t rows;
     std::int64_t columns;
   };
-  std::optional<Block> block() const;
+  std::optional<ScaleBlock> block() const;
 
   /// True if compressed-tensors says that weights are not symmetric around 0. With several groups, all must.
   bool has_zero_points() const;

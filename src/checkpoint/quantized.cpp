@@ -23,7 +23,8 @@ using tensor::DType;
 std::vector<std::string> keys_of(const Checkpoint& checkpoint, const std::vector<QuantizedWeight>& found) {
   if (found.empty()) return {};
   std::vector<std::string> names;
-  for (const Entry& entry : checkpoint.entries) names.push_back(without_wrappers(entry.parameter.name));
+  for (const CheckpointEntry& entry : checkpoint.entries)
+    names.push_back(without_wrappers(entry.parameter.name));
   const Heads heads = possible_heads(names).back();
   std::vector<std::string> keys;
   for (const QuantizedWeight& one : found) {
@@ -51,7 +52,7 @@ void replace(Checkpoint& checkpoint, std::vector<QuantizedWeight>& found, const 
     for (const std::size_t k : found[i].used) gone[k] = true;
     const std::size_t place = found[i].used.front();
     gone[place] = false;
-    Entry entry;
+    CheckpointEntry entry;
     entry.parameter = std::move(found[i].parameter);
     checkpoint.entries[place] = std::move(entry);
   }
@@ -74,7 +75,7 @@ void tell_left(const Checkpoint& checkpoint, const std::vector<LeftCodes>& left,
                std::vector<std::string>& lines) {
   if (left.empty()) return;
   std::set<std::pair<std::string, DType>> stored;
-  for (const Entry& entry : other.entries)
+  for (const CheckpointEntry& entry : other.entries)
     stored.emplace(without_wrappers(entry.parameter.name), entry.parameter.dtype);
   std::size_t count = 0;
   std::string first;

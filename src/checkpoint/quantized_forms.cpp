@@ -41,11 +41,12 @@ std::optional<std::string> stem_of(const std::string& name, std::string_view suf
   return name.substr(0, name.size() - suffix.size());
 }
 
-class Finder {
+class QuantizedFinder {
  public:
-  explicit Finder(const Checkpoint& checkpoint) : checkpoint_(checkpoint), settings_(checkpoint.path) {
+  explicit QuantizedFinder(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), settings_(checkpoint.path) {
     for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
-      const Entry& entry = checkpoint.entries[i];
+      const CheckpointEntry& entry = checkpoint.entries[i];
       // Copies would have to be compared as well, so entries with copies are not dequantized.
       const bool usable = entry.problem.empty() && entry.slices.empty() && entry.replicas.empty() &&
                           entry.parameter.numel() > 0;
@@ -175,7 +176,7 @@ class Finder {
   }
 
   static bool is_float8(DType dtype) {
-    return tensor::info(dtype).kind == tensor::Kind::floating && tensor::info(dtype).size == 1 &&
+    return tensor::info(dtype).kind == tensor::DTypeKind::floating && tensor::info(dtype).size == 1 &&
            dtype != DType::float8_e8m0fnu;
   }
 
@@ -544,7 +545,7 @@ class Finder {
 }  // namespace
 
 QuantizedWeights quantized_weights(const Checkpoint& checkpoint) {
-  return Finder(checkpoint).run();
+  return QuantizedFinder(checkpoint).run();
 }
 
 }  // namespace msprobe::checkpoint

@@ -24,7 +24,7 @@ namespace msprobe::checkpoint {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 // With more lines than this, rows and columns are not examined one by one: their sums take 48 bytes each.
 constexpr std::int64_t kMostLines = std::int64_t{1} << 20;
@@ -33,7 +33,7 @@ constexpr std::int64_t kMostLines = std::int64_t{1} << 20;
 constexpr std::int64_t kLeastMatrix = 256;
 
 /// Sums over pairs of elements.
-struct Sums {
+struct PairSums {
   double xx = 0;
   double xy = 0;
   double yy = 0;
@@ -90,8 +90,8 @@ class RelationFinder {
  private:
   bool same_shape() const { return first_.shape == second_.shape; }
   bool is_floating() const {
-    return tensor::info(first_.dtype).kind == Kind::floating &&
-           tensor::info(second_.dtype).kind == Kind::floating;
+    return tensor::info(first_.dtype).kind == DTypeKind::floating &&
+           tensor::info(second_.dtype).kind == DTypeKind::floating;
   }
 
   template <typename T>
@@ -151,7 +151,7 @@ class RelationFinder {
   void take_metrics() {
     needs_features_ = !same_shape() || narrow_.has_value();
     if (needs_features_) return;
-    const auto take = [](const SideCounts& counts, Features& features) {
+    const auto take = [](const ElementCounts& counts, Features& features) {
       features.nan = static_cast<std::int64_t>(counts.nan);
       if (std::isnan(counts.least)) return;
       features.least = counts.least;
@@ -198,8 +198,8 @@ class RelationFinder {
 
   /// The first rows show whether factors of rows or columns are worth looking for.
   void drop_sums(std::int64_t rows) {
-    const auto possible = [](std::span<const Sums> lines) {
-      return std::ranges::all_of(lines, [](const Sums& line) { return line.may_be_multiple(); });
+    const auto possible = [](std::span<const PairSums> lines) {
+      return std::ranges::all_of(lines, [](const PairSums& line) { return line.may_be_multiple(); });
     };
     if (!row_sums_.empty() && !possible(std::span(row_sums_).first(static_cast<std::size_t>(rows))))
       row_sums_.clear();
@@ -353,12 +353,12 @@ class RelationFinder {
         std::fabs((b_.least - a_.least) - shift) <= 4 * unit() * magnitude() && is_shifted(shift))
       return fmt::format("shifted by {}", factor_text(shift));
     if (columns_ > 1 && rows_ > 1) {
-      const auto multiples = [](const std::vector<Sums>& lines) {
+      const auto multiples = [](const std::vector<PairSums>& lines) {
         return std::ranges::all_of(
-            lines, [](const Sums& line) { return line.is_multiple() || (line.xx == 0 && line.yy == 0); });
+            lines, [](const PairSums& line) { return line.is_multiple() || (line.xx == 0 && line.yy == 0); });
       };
-      const auto factor_of = [](const Sums& line) { return line.xx > 0 ? line.factor() : 0.0; };
-      const auto is_factor = [&](const Sums& line) {
+      const auto factor_of = [](const PairSums& line) { return line.xx > 0 ? line.factor() : 0.0; };
+      const auto is_factor = [&](const PairSums& line) {
         return line.xx > 0 && std::fabs(factor_of(line) - 1) > 4 * unit();
       };
       if (std::ranges::any_of(row_sums_, is_factor) && multiples(row_sums_) &&
@@ -440,11 +440,11 @@ class RelationFinder {
   std::optional<LineHashes> other_hashes_;
   Features a_;
   Features b_;
-  Sums sums_;
+  PairSums sums_;
   double difference_ = 0;
   std::optional<MatrixSample> sample_;  // of the difference
-  std::vector<Sums> row_sums_;
-  std::vector<Sums> column_sums_;
+  std::vector<PairSums> row_sums_;
+  std::vector<PairSums> column_sums_;
   std::string cast_;
 };
 

@@ -22,7 +22,7 @@ std::int64_t numel_of(const Shape& shape) {
 constexpr std::string_view kError = "error";
 
 void write_measure(JsonWriter& json, const ParameterResult& result, const std::optional<double>& measure) {
-  if (result.status == Status::unreadable) {
+  if (result.status == PairStatus::unreadable) {
     json.value(kError);
   } else if (result.compared && measure) {
     json.value(*measure);
@@ -43,7 +43,7 @@ void write_both(JsonWriter& json, const Value& first, const Value& second) {
 
 class DetailsTable final : public report::Table {
  public:
-  explicit DetailsTable(const CompareReport& report) : report_(report) {}
+  explicit DetailsTable(const CheckpointReport& report) : report_(report) {}
 
   const std::vector<std::string>& columns() const override {
     static const std::vector<std::string> names = report::columns_of(
@@ -111,7 +111,7 @@ class DetailsTable final : public report::Table {
     text(result.first_dtype);
     text(result.second_dtype);
     for (const auto member :
-         {&SideCounts::nan, &SideCounts::infinite, &SideCounts::zero, &SideCounts::denormal}) {
+         {&ElementCounts::nan, &ElementCounts::infinite, &ElementCounts::zero, &ElementCounts::denormal}) {
       count(metrics.first.*member);
       count(metrics.second.*member);
     }
@@ -120,16 +120,16 @@ class DetailsTable final : public report::Table {
   }
 
  private:
-  const CompareReport& report_;
+  const CheckpointReport& report_;
 };
 
 }  // namespace
 
-std::string similarity_json(const CompareReport& report) {
+std::string similarity_json(const CheckpointReport& report) {
   JsonWriter json({.indent = 4});
   json.open_object();
   for (const ParameterResult& result : report.results) {
-    if (result.status == Status::only_first || result.status == Status::only_second) continue;
+    if (result.status == PairStatus::only_first || result.status == PairStatus::only_second) continue;
     json.open_object(valid_utf8(result.name));
     json.key("l2");
     write_measure(json, result, result.metrics.l2);
@@ -151,7 +151,7 @@ std::string similarity_json(const CompareReport& report) {
   return json.take();
 }
 
-std::unique_ptr<report::Table> details_table(const CompareReport& report) {
+std::unique_ptr<report::Table> details_table(const CheckpointReport& report) {
   return std::make_unique<DetailsTable>(report);
 }
 

@@ -11,9 +11,9 @@
 namespace msprobe::checkpoint {
 
 /// The JSON of the Python tool: l2, cos, numel and shape of every parameter that both have.
-std::string similarity_json(const CompareReport& report);
+std::string similarity_json(const CheckpointReport& report);
 
 /// A table of everything that is known about every parameter. The report must outlive the table.
-std::unique_ptr<report::Table> details_table(const CompareReport& report);
+std::unique_ptr<report::Table> details_table(const CheckpointReport& report);
 
 }  // namespace msprobe::checkpoint

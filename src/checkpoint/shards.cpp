@@ -50,8 +50,8 @@ std::string misfit(const std::vector<Shard>& shards) {
   return {};
 }
 
-Entry joined(const std::string& name, std::vector<Shard> shards) {
-  Entry entry;
+CheckpointEntry joined(const std::string& name, std::vector<Shard> shards) {
+  CheckpointEntry entry;
   entry.parameter.name = name;
   entry.problem = misfit(shards);
   if (!entry.problem.empty()) return entry;
@@ -70,7 +70,7 @@ Entry joined(const std::string& name, std::vector<Shard> shards) {
       continue;
     }
     if (__builtin_add_overflow(covered, numel, &covered)) covered = total + 1;
-    for (Block block : shard.part.blocks) {
+    for (ParameterBlock block : shard.part.blocks) {
       for (std::size_t axis = 0; axis < block.offset.size(); ++axis) block.offset[axis] += shard.offset[axis];
       entry.parameter.blocks.push_back(std::move(block));
     }
@@ -85,7 +85,7 @@ Shard shard_of(const std::shared_ptr<const formats::TorchTensors>& tensors, std:
                const std::string& where) {
   Shard shard;
   shard.where = where;
-  Entry entry = entry_of(tensors, index, tensors->name(index));
+  CheckpointEntry entry = entry_of(tensors, index, tensors->name(index));
   shard.problem = entry.problem;
   if (!shard.problem.empty()) return shard;
   shard.part = std::move(entry.parameter);
@@ -110,13 +110,13 @@ void ShardJoiner::add(const std::string& name, Shard shard) {
   shards_[at->second].second.push_back(std::move(shard));
 }
 
-std::vector<Entry> ShardJoiner::finish() {
-  std::vector<Entry> entries;
+std::vector<CheckpointEntry> ShardJoiner::finish() {
+  std::vector<CheckpointEntry> entries;
   for (auto& [name, shards] : shards_) {
     try {
       entries.push_back(joined(name, std::move(shards)));
     } catch (const FormatError& error) {
-      Entry& broken = entries.emplace_back();
+      CheckpointEntry& broken = entries.emplace_back();
       broken.parameter.name = name;
       broken.problem = error.what();
     }
@@ -133,7 +133,7 @@ bool has_shards(const formats::TorchTensors& tensors) {
   return false;
 }
 
-Checkpoint load_rank_shards(const std::vector<std::string>& files, const LoadOptions& options) {
+Checkpoint load_rank_shards(const std::vector<std::string>& files, const CheckpointLoadOptions& options) {
   std::vector<std::shared_ptr<const formats::TorchTensors>> ranks(files.size());
   parallel_for(files.size(), [&](std::size_t i) {
     ranks[i] = std::make_shared<const formats::TorchTensors>(open_file(files[i]));

@@ -25,7 +25,7 @@ class ShardJoiner {
 
   /// Returns the parameters in the order in which their names first came. Parts of one place are copies of
   /// the first of them. If a part is missing or does not fit, the entry's problem says so.
-  std::vector<Entry> finish();
+  std::vector<CheckpointEntry> finish();
 
  private:
   std::unordered_map<std::string, std::size_t> index_;

@@ -27,21 +27,22 @@ double badness(const ParameterResult& result) {
 
 /// NaN and infinities have no distance that could be the largest, so their counts are shown.
 std::string largest_text(const PairMetrics& metrics) {
-  const auto count = [](const SideCounts& first, const SideCounts& second, auto member, const char* what) {
+  const auto count = [](const ElementCounts& first, const ElementCounts& second, auto member,
+                        const char* what) {
     return first.*member == second.*member ? std::string()
                                            : fmt::format("{} {} against {}", human_count(first.*member), what,
                                                          human_count(second.*member));
   };
-  std::string text = count(metrics.first, metrics.second, &SideCounts::nan, "NaN");
-  if (text.empty()) text = count(metrics.first, metrics.second, &SideCounts::infinite, "inf");
+  std::string text = count(metrics.first, metrics.second, &ElementCounts::nan, "NaN");
+  if (text.empty()) text = count(metrics.first, metrics.second, &ElementCounts::infinite, "inf");
   return text.empty() ? fmt::format("largest {:.4g}", metrics.max_abs) : text;
 }
 
 /// The cells after status and name.
 std::vector<std::string> measure_cells(const ParameterResult& result) {
-  if (result.status == Status::unreadable || result.status == Status::copies_differ)
+  if (result.status == PairStatus::unreadable || result.status == PairStatus::copies_differ)
     return {"see the note", "", "", ""};
-  if (result.status == Status::shapes_differ) {
+  if (result.status == PairStatus::shapes_differ) {
     return {fmt::format("{} against {}", result.first_shape ? shape_text(*result.first_shape) : "?",
                         result.second_shape ? shape_text(*result.second_shape) : "?"),
             "", "", ""};
@@ -55,27 +56,28 @@ std::vector<std::string> measure_cells(const ParameterResult& result) {
           "first at " + shape_text(result.first_place)};
 }
 
-std::string counts(const CompareReport& report, bool color) {
-  const auto count = [&](Status status) { return report.count(status); };
-  const std::size_t pairs = report.results.size() - count(Status::only_first) - count(Status::only_second);
+std::string counts(const CheckpointReport& report, bool color) {
+  const auto count = [&](PairStatus status) { return report.count(status); };
+  const std::size_t pairs =
+      report.results.size() - count(PairStatus::only_first) - count(PairStatus::only_second);
   std::string line = fmt::format("{} parameters in both: {} equal bit for bit", human_count(pairs),
-                                 human_count(count(Status::equal)));
-  const auto part = [&](Status status, const char* what) {
+                                 human_count(count(PairStatus::equal)));
+  const auto part = [&](PairStatus status, const char* what) {
     const std::size_t n = count(status);
     if (n != 0) line += ", " + report::count_text(n, what, severity_of(status), color);
   };
-  part(Status::same_values, "with equal values");
-  part(Status::rounded, "equal after rounding to the narrower type");
-  part(Status::within_step, "equal within half a step of the format");
-  part(Status::close, "close");
-  part(Status::different, "different");
-  part(Status::shapes_differ, "with different shapes");
-  part(Status::copies_differ, "with differing copies");
-  part(Status::unreadable, "not comparable");
+  part(PairStatus::same_values, "with equal values");
+  part(PairStatus::rounded, "equal after rounding to the narrower type");
+  part(PairStatus::within_step, "equal within half a step of the format");
+  part(PairStatus::close, "close");
+  part(PairStatus::different, "different");
+  part(PairStatus::shapes_differ, "with different shapes");
+  part(PairStatus::copies_differ, "with differing copies");
+  part(PairStatus::unreadable, "not comparable");
   return line;
 }
 
-std::string names_of(const CompareReport& report, Status status) {
+std::string names_of(const CheckpointReport& report, PairStatus status) {
   std::string line;
   std::size_t shown = 0;
   const std::size_t all = report.count(status);
@@ -89,12 +91,12 @@ std::string names_of(const CompareReport& report, Status status) {
 }
 
 /// One line for all weights whose differences a search for scales explains.
-std::string searched_text(const CompareReport& report) {
+std::string searched_text(const CheckpointReport& report) {
   std::size_t count = 0;
   double share = 0;
   double farthest = 0;
   for (const ParameterResult& result : report.results) {
-    if (!result.steps.as_searched || result.status != Status::close) continue;
+    if (!result.steps.as_searched || result.status != PairStatus::close) continue;
     ++count;
     std::int64_t numel = 1;
     for (const std::int64_t length : *result.first_shape) numel *= length;
@@ -117,12 +119,12 @@ bool is_worse(const ParameterResult* a, const ParameterResult* b) {
   return badness(*a) != badness(*b) ? badness(*a) > badness(*b) : a < b;
 }
 
-std::string worst(const CompareReport& report, bool color) {
+std::string worst(const CheckpointReport& report, bool color) {
   report::Worst<const ParameterResult*, decltype(&is_worse)> bad(kWorst, is_worse);
   for (const ParameterResult& result : report.results) {
-    if (!is_one_sided(result.status) && result.status != Status::equal &&
-        result.status != Status::same_values && result.status != Status::rounded &&
-        result.status != Status::within_step && !result.steps.as_searched)
+    if (!is_one_sided(result.status) && result.status != PairStatus::equal &&
+        result.status != PairStatus::same_values && result.status != PairStatus::rounded &&
+        result.status != PairStatus::within_step && !result.steps.as_searched)
       bad.add(&result);
   }
   std::vector<report::WorstLine> lines;
@@ -137,7 +139,7 @@ std::string worst(const CompareReport& report, bool color) {
 
 }  // namespace
 
-std::string render_summary(const CompareReport& report, bool color) {
+std::string render_summary(const CheckpointReport& report, bool color) {
   std::string out = fmt::format("{} ({}) against {} ({})\n", display(report.first.path), report.first.format,
                                 display(report.second.path), report.second.format);
   for (const std::string& remark : report.remarks) out += "  " + remark + "\n";
@@ -156,7 +158,7 @@ std::string render_summary(const CompareReport& report, bool color) {
            "\n";
   }
   if (notes > kWorst) out += fmt::format("  and {} more notes; --details has them all\n", notes - kWorst);
-  for (const Status status : {Status::only_first, Status::only_second}) {
+  for (const PairStatus status : {PairStatus::only_first, PairStatus::only_second}) {
     if (report.count(status) == 0) continue;
     const std::string label = fmt::format("{} {}: ", human_count(report.count(status)), status_name(status));
     out += "  " + report::paint(label, report::color_of(severity_of(status)), color) +

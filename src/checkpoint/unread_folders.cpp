@@ -15,17 +15,17 @@
 namespace msprobe::checkpoint {
 namespace {
 
-struct Mark {
+struct FolderMark {
   std::string_view name;  // of a file or folder
   std::string_view what;
 };
 
 constexpr std::string_view kOrbax = "an Orbax checkpoint";
 constexpr std::array kMarks = {
-    Mark{"_CHECKPOINT_METADATA", kOrbax},
-    Mark{"manifest.ocdbt", kOrbax},
-    Mark{"saved_model.pb", "a SavedModel of TensorFlow"},
-    Mark{"fingerprint.pb", "a SavedModel of TensorFlow"},
+    FolderMark{"_CHECKPOINT_METADATA", kOrbax},
+    FolderMark{"manifest.ocdbt", kOrbax},
+    FolderMark{"saved_model.pb", "a SavedModel of TensorFlow"},
+    FolderMark{"fingerprint.pb", "a SavedModel of TensorFlow"},
 };
 
 /// Files that huggingface_hub began to download; their incomplete part has this ending.
@@ -51,7 +51,7 @@ std::string unfinished_download(const std::string& folder) {
 std::string unread_folder_reason(const std::string& folder) {
   std::error_code error;
   const Listing listing = list_folder(folder, error);
-  for (const Mark& mark : kMarks) {
+  for (const FolderMark& mark : kMarks) {
     const auto is_marked = [&](const std::string& name) { return name == mark.name; };
     if (std::ranges::any_of(listing.files, is_marked))
       return fmt::format("{}, which msprobe does not read: save its weights as safetensors or npz",

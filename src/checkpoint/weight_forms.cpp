@@ -54,26 +54,26 @@ class FormFinder {
 
   std::vector<WeightForm> run() {
     for (const std::string_view name : kSafetensors)
-      take(WeightForm::Kind::safetensors, [&](const std::string& each) { return each == name; });
+      take(WeightForm::WeightLayout::safetensors, [&](const std::string& each) { return each == name; });
     take_indexes(".safetensors.index.json");
     const auto is_safetensors = [](const std::string& name) { return name.ends_with(".safetensors"); };
-    take(WeightForm::Kind::safetensors,
+    take(WeightForm::WeightLayout::safetensors,
          [&](const std::string& name) { return is_safetensors(name) && !is_second_choice(name); });
     take_indexes(".index.json");
     take_files();
-    if (is_deepspeed_) forms_.push_back({WeightForm::Kind::deepspeed, {}});
-    take(WeightForm::Kind::safetensors, is_safetensors);
+    if (is_deepspeed_) forms_.push_back({WeightForm::WeightLayout::deepspeed, {}});
+    take(WeightForm::WeightLayout::safetensors, is_safetensors);
     // Most GGUF files are made from one of the others, and rounded.
-    take(WeightForm::Kind::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
-    take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".onnx"); });
-    take(WeightForm::Kind::files, [](const std::string& name) { return name.ends_with(".msgpack"); });
+    take(WeightForm::WeightLayout::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
+    take(WeightForm::WeightLayout::files, [](const std::string& name) { return name.ends_with(".onnx"); });
+    take(WeightForm::WeightLayout::files, [](const std::string& name) { return name.ends_with(".msgpack"); });
     return std::move(forms_);
   }
 
  private:
   /// Takes the remaining names that `wanted` accepts, as one form.
   template <typename Wanted>
-  void take(WeightForm::Kind kind, const Wanted& wanted) {
+  void take(WeightForm::WeightLayout kind, const Wanted& wanted) {
     WeightForm form{kind, {}};
     const auto begin = std::stable_partition(left_.begin(), left_.end(),
                                              [&](const std::string& name) { return !wanted(name); });
@@ -89,7 +89,7 @@ class FormFinder {
     for (const std::string& index : indexes) {
       const std::set<std::string> files = files_of_index(folder_, index);
       std::erase_if(left_, [&](const std::string& name) { return name == index || files.contains(name); });
-      forms_.push_back({WeightForm::Kind::index, {index}});
+      forms_.push_back({WeightForm::WeightLayout::index, {index}});
     }
   }
 
@@ -100,10 +100,10 @@ class FormFinder {
              !ends_with_any(name, {"_model_states.pt", "_optim_states.pt"});
     };
     const auto is_model = [&](const std::string& name) { return is_weights(name) && !is_state_file(name); };
-    take(WeightForm::Kind::files,
+    take(WeightForm::WeightLayout::files,
          [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
-    take(WeightForm::Kind::files, is_model);
-    if (forms_.empty() && !is_deepspeed_) take(WeightForm::Kind::files, is_weights);
+    take(WeightForm::WeightLayout::files, is_model);
+    if (forms_.empty() && !is_deepspeed_) take(WeightForm::WeightLayout::files, is_weights);
   }
 
   const std::string& folder_;
@@ -115,7 +115,8 @@ class FormFinder {
 /// Parameters by the names that all forms of a model have in common.
 std::unordered_map<std::string, const Parameter*> parameters_of(const Checkpoint& checkpoint) {
   Names names;
-  for (const Entry& entry : checkpoint.entries) names.push_back(without_wrappers(entry.parameter.name));
+  for (const CheckpointEntry& entry : checkpoint.entries)
+    names.push_back(without_wrappers(entry.parameter.name));
   std::unordered_map<std::string, const Parameter*> parameters;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (checkpoint.entries[i].problem.empty()) parameters.emplace(names[i], &checkpoint.entries[i].parameter);
@@ -153,7 +154,7 @@ std::vector<std::string> unread_weights(const std::vector<std::string>& names) {
 }
 
 std::string form_name(const WeightForm& form) {
-  if (form.kind == WeightForm::Kind::deepspeed) return "files of DeepSpeed";
+  if (form.kind == WeightForm::WeightLayout::deepspeed) return "files of DeepSpeed";
   if (form.files.size() == 1) return display(form.files.front());
   return fmt::format("{} and {} more", display(form.files.front()), form.files.size() - 1);
 }

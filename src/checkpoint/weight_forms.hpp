@@ -11,14 +11,14 @@
 namespace msprobe::checkpoint {
 
 struct WeightForm {
-  enum class Kind {
+  enum class WeightLayout {
     safetensors,  // one file, or all pieces without an index
     index,
     files,      // of PyTorch and other programs
     gguf,       // of llama.cpp: names, types and the order of some rows are its own
     deepspeed,  // the folder itself, or the one that its `latest` names
   };
-  Kind kind = Kind::safetensors;
+  WeightLayout kind = WeightLayout::safetensors;
   std::vector<std::string> files;  // names in the folder; of an index that alone
 };
 

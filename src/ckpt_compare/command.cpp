@@ -72,7 +72,7 @@ class CkptCompareCommand final : public Command {
   bool shares_work() const override { return true; }
 
   Outcome run(const Context& context) override {
-    const checkpoint::CompareReport report = checkpoint::compare(options_, context.progress);
+    const checkpoint::CheckpointReport report = checkpoint::compare(options_, context.progress);
     if (!team().is_root()) return Outcome::clean;
     for (const std::string& warning : report.warnings) log_warning(warning);
     std::string text = checkpoint::render_summary(report, context.color);
@@ -90,7 +90,7 @@ class CkptCompareCommand final : public Command {
   }
 
  private:
-  checkpoint::CompareOptions options_;
+  checkpoint::CheckpointOptions options_;
   Gate gate_;
 };
 

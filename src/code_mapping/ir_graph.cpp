@@ -53,40 +53,40 @@ std::string_view next_line(std::string_view& text) {
 }  // namespace
 
 Nodes::Nodes(std::string_view text) {
-  enum class Place : unsigned char { outside, in_node, in_lines };
-  Place place = Place::outside;
-  Node node;
+  enum class GraphSection : unsigned char { outside, in_node, in_lines };
+  GraphSection place = GraphSection::outside;
+  IrNode node;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     const std::string_view told = comment(line);
-    if (place == Place::in_lines && !told.empty()) {
+    if (place == GraphSection::in_lines && !told.empty()) {
       node.lines.push_back(told);
       continue;
     }
-    if (place == Place::in_lines) {
+    if (place == GraphSection::in_lines) {
       add(node);
-      place = Place::outside;
+      place = GraphSection::outside;
     }
     if (begins_node(line)) {
-      place = Place::in_node;
-    } else if (place == Place::in_node && !scope_in(told).empty()) {
+      place = GraphSection::in_node;
+    } else if (place == GraphSection::in_node && !scope_in(told).empty()) {
       node = {scope_in(told), {}};
-      place = Place::in_lines;
+      place = GraphSection::in_lines;
     }
   }
-  if (place == Place::in_lines) add(node);
+  if (place == GraphSection::in_lines) add(node);
   for (const auto& [name, known] : nodes_) lengths_.push_back(name.size());
   std::sort(lengths_.begin(), lengths_.end(), std::greater<>());
   lengths_.erase(std::unique(lengths_.begin(), lengths_.end()), lengths_.end());
 }
 
-void Nodes::add(const Node& node) {
+void Nodes::add(const IrNode& node) {
   std::string name(node.scope);
   std::replace(name.begin(), name.end(), '/', '_');
   nodes_.insert_or_assign(std::move(name), node);
 }
 
-const Node* Nodes::longest_at(std::string_view rest) const {
+const IrNode* Nodes::longest_at(std::string_view rest) const {
   for (const std::size_t length : lengths_) {
     if (length > rest.size() || (length < rest.size() && is_digit(rest[length]))) continue;
     const auto found = nodes_.find(std::string(rest.substr(0, length)));
@@ -95,13 +95,13 @@ const Node* Nodes::longest_at(std::string_view rest) const {
   return nullptr;
 }
 
-std::vector<const Node*> Nodes::find(std::string_view name) const {
+std::vector<const IrNode*> Nodes::find(std::string_view name) const {
   const auto found = nodes_.find(std::string(name));
   if (found != nodes_.end()) return {&found->second};
-  std::vector<const Node*> parts;
+  std::vector<const IrNode*> parts;
   if (name.size() > kLongestSearched) return parts;
   for (std::size_t at = 0; at < name.size(); ++at) {
-    const Node* const part = longest_at(name.substr(at));
+    const IrNode* const part = longest_at(name.substr(at));
     if (part == nullptr) continue;
     parts.push_back(part);
     at += part->scope.size() - 1;

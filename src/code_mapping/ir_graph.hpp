@@ -10,7 +10,7 @@
 
 namespace msprobe::code_mapping {
 
-struct Node {
+struct IrNode {
   std::string_view scope;  // "Default/fc-Dense/MatMul-op0"
   std::vector<std::string_view>
       lines;  // "In file net.py:9, 21~28/  h = self.fc(x)", the outermost call first
@@ -25,13 +25,13 @@ class Nodes {
   bool empty() const { return nodes_.empty(); }
   /// The node of this name; else those whose names are parts of it, from left to right: the longest at each
   /// place, and none that goes on with a digit. Pointers stay valid as long as this object.
-  std::vector<const Node*> find(std::string_view name) const;
+  std::vector<const IrNode*> find(std::string_view name) const;
 
  private:
-  void add(const Node& node);
-  const Node* longest_at(std::string_view rest) const;
+  void add(const IrNode& node);
+  const IrNode* longest_at(std::string_view rest) const;
 
-  std::unordered_map<std::string, Node> nodes_;
+  std::unordered_map<std::string, IrNode> nodes_;
   std::vector<std::size_t> lengths_;  // of their names, the longest first
 };
 

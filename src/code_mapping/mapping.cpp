@@ -25,9 +25,9 @@ constexpr std::string_view kStatistic = "statistic.csv";
 constexpr std::string_view kCode = "Code Stack";
 constexpr std::string_view kScope = "Scope Name";
 
-std::string code_of(const std::vector<const Node*>& nodes) {
+std::string code_of(const std::vector<const IrNode*>& nodes) {
   std::string text;
-  for (const Node* node : nodes) {
+  for (const IrNode* node : nodes) {
     if (node != nodes.front()) text += '\n';
     for (const std::string_view& line : node->lines) {
       if (&line != &node->lines.front()) text += '\n';
@@ -37,9 +37,9 @@ std::string code_of(const std::vector<const Node*>& nodes) {
   return text;
 }
 
-std::string scopes_of(const std::vector<const Node*>& nodes) {
+std::string scopes_of(const std::vector<const IrNode*>& nodes) {
   std::string text;
-  for (const Node* node : nodes) {
+  for (const IrNode* node : nodes) {
     if (node != nodes.front()) text += '\n';
     text += node->scope;
   }
@@ -123,9 +123,9 @@ std::string_view node_in(std::string_view name) {
   return end == std::string_view::npos ? std::string_view{} : rest.substr(0, end);
 }
 
-class TensorTable final : public report::Table {
+class TensorCodeTable final : public report::Table {
  public:
-  TensorTable(const Nodes& nodes, const std::vector<std::string>& files)
+  TensorCodeTable(const Nodes& nodes, const std::vector<std::string>& files)
       : files_(files), columns_{"File Path", std::string(kCode), std::string(kScope)} {
     LongNames long_names;
     for (const std::string& path : files) {
@@ -154,7 +154,7 @@ class TensorTable final : public report::Table {
  private:
   const std::vector<std::string>& files_;
   std::vector<std::string> columns_;
-  std::vector<std::vector<const Node*>> found_;
+  std::vector<std::vector<const IrNode*>> found_;
 };
 
 std::string line_of(const std::vector<std::string>& fields) {
@@ -193,7 +193,7 @@ OutputFile with_code(const std::string& path, const Nodes& nodes, Result& result
       throw FormatError(display(path), "line " + std::to_string(rows.line()) + ": " +
                                            std::to_string(fields.size()) + " columns");
     fields.resize(columns);
-    const std::vector<const Node*> found = nodes.find(fields[name_at]);
+    const std::vector<const IrNode*> found = nodes.find(fields[name_at]);
     fields[code_at] = code_of(found);
     fields[scope_at] = scopes_of(found);
     ++result.tensors;
@@ -213,7 +213,7 @@ Result map_code(const std::string& ir, const std::string& dump, const std::strin
   const Data data = data_in(dump);
   Result result;
   if (!data.tensors.empty()) {
-    const TensorTable table(nodes, data.tensors);
+    const TensorCodeTable table(nodes, data.tensors);
     create_directories(output);
     result.files = report::write_file(table, report::Format::csv,
                                       output + "/code_mapping_" + result_time(output) + ".csv");

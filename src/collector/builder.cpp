@@ -38,7 +38,7 @@ bool Builder::item(const char* key) {
 void Builder::leaf(const char* key, bool gradient) {
   if (!gradient_ || !gradient_->writer.item(text_or_empty(key))) return;
   if (gradient) {
-    auto slot = std::make_shared<Slot>();
+    auto slot = std::make_shared<LateText>();
     slot->text = "null";
     slot->entry = target_.gradient_entry;
     gradient_->gaps.push_back({gradient_->writer.text().size(), slot});
@@ -127,9 +127,9 @@ msprobe_status Builder::add_tensor(const char* key, const msprobe_tensor& tensor
         "MSPROBE_TENSOR_LATER: a file needs the elements of the tensor at once, or they are present already");
   const TensorView there = view;
   if ((tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0) view.data = nullptr;
-  Record record;
+  RecordedTensor record;
   const Reuse reuse{&session_.reuse(), std::move(owner)};
-  const ValueWriter::Mark mark = writer_.mark();
+  const ValueWriter::ItemMark mark = writer_.mark();
   if (!item(key)) return MSPROBE_OK;
   try {
     if (target_.files && has_file(tensor, view)) record.data_name = name_of_file();
@@ -182,7 +182,7 @@ msprobe_status Builder::commit() {
   while (writer_.close()) {
   }
   if (!writer_.complete()) return MSPROBE_SKIP;  // no value was added
-  Section section{std::move(writer_.text()), std::move(gaps_)};
+  MemberText section{std::move(writer_.text()), std::move(gaps_)};
   if (!gradient_) {
     return session_.locked([&](Recorder& recorder) {
       return recorder.commit(target_, std::move(section), std::move(findings_));
@@ -190,7 +190,7 @@ msprobe_status Builder::commit() {
   }
   while (gradient_->writer.close()) {
   }
-  Section gradient{std::move(gradient_->writer.text()), std::move(gradient_->gaps)};
+  MemberText gradient{std::move(gradient_->writer.text()), std::move(gradient_->gaps)};
   return session_.locked([&](Recorder& recorder) {
     return recorder.commit_saved(target_, std::move(section), std::move(gradient),
                                  std::move(gradient_->leaves));

@@ -59,7 +59,7 @@ class Builder {
   struct GradientCopy {
     explicit GradientCopy(int level) : writer(level) {}
     ValueWriter writer;
-    std::vector<Section::Gap> gaps;
+    std::vector<MemberText::TextGap> gaps;
     std::vector<GradientLeaf> leaves;
   };
 
@@ -73,9 +73,9 @@ class Builder {
   Session& session_;
   Target target_;
   ValueWriter writer_;
-  std::vector<Section::Gap> gaps_;
+  std::vector<MemberText::TextGap> gaps_;
   std::optional<GradientCopy> gradient_;
-  Findings findings_;
+  EntryFacts findings_;
 };
 
 }  // namespace msprobe::collector

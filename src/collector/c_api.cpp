@@ -97,7 +97,7 @@ msprobe_status msprobe_session_open(const char* config_path, const char* config_
   return guarded(MSPROBE_INVALID, [&] {
     needed(session, "the output pointer of the session");
     *session = nullptr;
-    Origin origin;
+    ConfigOrigin origin;
     if (overrides != nullptr) {
       const msprobe_overrides given = known_part(overrides);
       origin.overrides = {text_of(given.task), text_of(given.dump_path), text_of(given.level),

@@ -66,11 +66,11 @@ constexpr std::int32_t kDlCpu = 1;
 constexpr std::int32_t kDlCudaHost = 3;
 
 std::optional<msprobe_dtype> dtype_from_dlpack(std::uint8_t code, std::uint8_t bits) {
-  struct Type {
+  struct DlpackType {
     std::uint8_t code, bits;
     msprobe_dtype dtype;
   };
-  static constexpr Type kTypes[] = {
+  static constexpr DlpackType kTypes[] = {
       {0, 64, MSPROBE_INT64},          {0, 32, MSPROBE_INT32},
       {0, 16, MSPROBE_INT16},          {0, 8, MSPROBE_INT8},
       {1, 64, MSPROBE_UINT64},         {1, 32, MSPROBE_UINT32},
@@ -83,7 +83,7 @@ std::optional<msprobe_dtype> dtype_from_dlpack(std::uint8_t code, std::uint8_t b
       {12, 8, MSPROBE_FLOAT8_E5M2},    {13, 8, MSPROBE_FLOAT8_E5M2FNUZ},
       {14, 8, MSPROBE_FLOAT8_E8M0FNU},
   };
-  for (const Type& type : kTypes) {
+  for (const DlpackType& type : kTypes) {
     if (type.code == code && type.bits == bits) return type.dtype;
   }
   return std::nullopt;

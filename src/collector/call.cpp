@@ -20,7 +20,7 @@ constexpr std::size_t kBlock = 1024;
 constexpr std::size_t kBlocks = 4096;
 using Block = std::array<Name, kBlock>;
 
-struct Table {
+struct NameTable {
   std::mutex mutex;
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   std::array<std::atomic<Block*>, kBlocks> blocks = {};
@@ -28,8 +28,8 @@ struct Table {
 };
 
 /// The table is never destroyed, because events may arrive while the process ends.
-Table& table() {
-  static Table* const kTable = new Table;
+NameTable& table() {
+  static NameTable* const kTable = new NameTable;
   return *kTable;
 }
 
@@ -41,7 +41,7 @@ void append_number(std::string& out, std::uint32_t number) {
 }  // namespace
 
 std::uint32_t intern(std::string_view text) {
-  Table& names = table();
+  NameTable& names = table();
   const std::lock_guard lock(names.mutex);
   if (const auto found = names.numbers.find(text); found != names.numbers.end()) return found->second;
   const std::uint32_t id = names.count.load(std::memory_order_relaxed);
@@ -59,7 +59,7 @@ std::uint32_t intern(std::string_view text) {
 }
 
 const Name& name_of(std::uint32_t id) {
-  const Table& names = table();
+  const NameTable& names = table();
   if (id >= names.count.load(std::memory_order_acquire)) throw std::out_of_range("unknown name");
   return (*names.blocks[id / kBlock].load(std::memory_order_acquire))[id % kBlock];
 }
@@ -72,7 +72,7 @@ void unlock_names() {
   table().mutex.unlock();
 }
 
-void append_entry_name(std::string& out, const Call& call) {
+void append_entry_name(std::string& out, const CollectedCall& call) {
   out += name_of(call.name).text;
   const std::string_view direction = call.backward ? "backward" : "forward";
   out += '.';

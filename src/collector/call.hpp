@@ -25,16 +25,16 @@ void lock_names();
 void unlock_names();
 
 /// One call, in one direction.
-struct Call {
+struct CollectedCall {
   std::uint32_t name = 0;
   std::uint32_t number = 0;
   bool module = false;
   bool backward = false;
-  bool operator==(const Call&) const = default;
+  bool operator==(const CollectedCall&) const = default;
 };
 
 /// "Functional.relu.0.forward", "Module.fc.Linear.forward.0".
-void append_entry_name(std::string& out, const Call& call);
+void append_entry_name(std::string& out, const CollectedCall& call);
 
 /// The parent of a call in construct.json: a module's call of the same direction, a name without a number
 /// (optimizer, clip_grad), or nothing (0). It is one number, so that events can carry it.

@@ -7,11 +7,11 @@
 namespace msprobe::collector {
 namespace {
 
-Call call_of(const msprobe_event& event) {
+CollectedCall call_of(const msprobe_event& event) {
   return {event.name, event.number, event.kind == MSPROBE_KIND_MODULE, event.backward != 0};
 }
 
-std::string entry_name(const Call& call) {
+std::string entry_name(const CollectedCall& call) {
   std::string name;
   append_entry_name(name, call);
   return name;
@@ -20,7 +20,7 @@ std::string entry_name(const Call& call) {
 }  // namespace
 
 /// The data that an event needs. `recorded`: the filter accepted the name.
-std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, bool recorded) const {
+std::uint32_t Recorder::wants_of(const std::string& entry, const CollectedCall& call, bool recorded) const {
   if (config_.calls_again())
     return recorded && !call.module && !call.backward ? std::uint32_t{MSPROBE_WANT_AGAIN} : 0;
   const DataMode& mode = config_.data_mode;
@@ -45,21 +45,22 @@ std::uint32_t Recorder::wants_of(const std::string& entry, const Call& call, boo
   return wants;
 }
 
-void Recorder::add_node(const Call& call, Parent parent) {
+void Recorder::add_node(const CollectedCall& call, Parent parent) {
   const std::size_t before = step_->construct.text().size();
   step_->structure.add_node(step_->construct, call, parent);
   step_->fresh += step_->construct.text().size() - before;
 }
 
 /// Makes an entry. It stays hidden as long as it is unknown whether it is needed.
-Entry& Recorder::new_entry(std::string name, bool later) {
-  Entry& entry = later ? step_->entries.place_later(std::move(name)) : step_->entries.place(std::move(name));
+PendingEntry& Recorder::new_entry(std::string name, bool later) {
+  PendingEntry& entry =
+      later ? step_->entries.place_later(std::move(name)) : step_->entries.place(std::move(name));
   entry.hidden = config_.task == Task::overflow_check;
   return entry;
 }
 
 /// Closes an entry: nothing else is added to it, unless it is held.
-void Recorder::close_entry(Entry& entry) {
+void Recorder::close_entry(PendingEntry& entry) {
   step_->entries.close(entry);
   if (!keeps_files()) return;
   const auto found = step_->findings.find(entry.id);
@@ -67,7 +68,7 @@ void Recorder::close_entry(Entry& entry) {
     if (entry.hidden) entry.members.clear();
     return;
   }
-  Findings findings = std::move(found->second);
+  EntryFacts findings = std::move(found->second);
   step_->findings.erase(found);
   const bool wanted = step_->bench ? step_->bench->differs(entry.name, findings.seen) : findings.nonfinite;
   if (!wanted) {
@@ -135,7 +136,7 @@ void Recorder::check_output(OpenCall& open) {
 void Recorder::finish_call(OpenCall& open) {
   check_output(open);
   if (open.call.module) filter_->close_module(entry_name(open.call));
-  if (Entry* entry = step_->entries.find(open.entry)) close_entry(*entry);
+  if (PendingEntry* entry = step_->entries.find(open.entry)) close_entry(*entry);
 }
 
 msprobe_status Recorder::leave(const msprobe_event& event) {
@@ -145,11 +146,11 @@ msprobe_status Recorder::leave(const msprobe_event& event) {
     thread.api_depth = std::min(thread.api_depth, event.number);
     return MSPROBE_OK;
   }
-  const Call call = call_of(event);
+  const CollectedCall call = call_of(event);
   if (call.backward) {
     const std::string name = entry_name(call);
     if (call.module) filter_->close_module(name);
-    if (Entry* entry = step_->entries.find(event.entry)) close_entry(*entry);
+    if (PendingEntry* entry = step_->entries.find(event.entry)) close_entry(*entry);
     return write_if_due();
   }
   Thread* owner = nullptr;
@@ -173,7 +174,7 @@ msprobe_status Recorder::enter_backward(const msprobe_event& forward, msprobe_ev
   event.kind = forward.kind;
   event.step = serial_;
   event.backward = 1;
-  const Call call = call_of(event);
+  const CollectedCall call = call_of(event);
   const std::string name = entry_name(call);
   const Parent above(forward.parent);
   const Parent parent = above.is_pseudo() ? Parent() : above;
@@ -184,7 +185,7 @@ msprobe_status Recorder::enter_backward(const msprobe_event& forward, msprobe_ev
   if ((event.wants & (MSPROBE_WANT_INPUT | MSPROBE_WANT_OUTPUT)) != 0) {
     // A second backward through the same call replaces the first as long as that can still change.
     std::uint64_t& id = step_->backward_entries[name];
-    if (Entry* before = step_->entries.find(id)) {
+    if (PendingEntry* before = step_->entries.find(id)) {
       before->open = true;
     } else {
       // The entry of a module comes after those of its children, as in the forward.
@@ -234,7 +235,7 @@ msprobe_status Recorder::define_stack(std::uint64_t key, std::vector<std::string
 
 msprobe_status Recorder::hold(const msprobe_event& event, bool on) {
   if (!step_ || event.step != serial_) return MSPROBE_SKIP;
-  Entry* entry = step_->entries.find(event.entry);
+  PendingEntry* entry = step_->entries.find(event.entry);
   if (entry == nullptr) return MSPROBE_SKIP;
   if (on) {
     ++entry->holds;
@@ -252,9 +253,9 @@ std::optional<Builder::Target> Recorder::begin_section(const msprobe_event& even
                                : section == MSPROBE_PARAMETERS ? MSPROBE_WANT_PARAMETERS
                                                                : MSPROBE_WANT_INPUT;
   if ((event.wants & wanted) == 0) return std::nullopt;
-  const Entry* entry = step_->entries.find(event.entry);
+  const PendingEntry* entry = step_->entries.find(event.entry);
   if (entry == nullptr || (!entry->open && entry->holds == 0)) return std::nullopt;
-  const Call call = call_of(event);
+  const CollectedCall call = call_of(event);
   if (section == MSPROBE_BUFFERS && (call.number != 0 || !records_surroundings())) return std::nullopt;
   if (!call.backward && wanted != MSPROBE_WANT_INPUT) {
     Thread* owner = nullptr;
@@ -305,19 +306,19 @@ std::optional<Builder::Target> Recorder::begin_parameter_gradient(std::uint32_t 
       !config_.data_mode.parameter_gradients)
     return std::nullopt;
   const std::string base = name_of(module).text + ".parameters_grad.";
-  ParameterGradients& gradients = step_->gradients[module];
+  ModuleGradients& gradients = step_->gradients[module];
   const std::string key(parameter);
   if (gradients.first.empty()) {
     gradients.first = key;
   } else if (gradients.first == key) {
     ++gradients.count;
-    if (Entry* before = step_->entries.find(gradients.entry)) close_entry(*before);
+    if (PendingEntry* before = step_->entries.find(gradients.entry)) close_entry(*before);
     gradients.entry = 0;
     gradients.arrived.clear();
   }
   const std::string name = base + std::to_string(gradients.count);
   if (!filter_->check(name)) return std::nullopt;
-  Entry* entry = step_->entries.find(gradients.entry);
+  PendingEntry* entry = step_->entries.find(gradients.entry);
   if (entry == nullptr) {
     entry = &new_entry(name, false);
     gradients.entry = entry->id;

@@ -443,7 +443,7 @@ Config parse_config(std::string_view text, const std::string& name, const Config
   Json& settings = all["section"] = section == nullptr ? none : *section;
   if (config.calls_again() && config.level != Level::l2) {
     const bool online = config.task == Task::acc_check;
-    for (const Key& key : keys_of(online ? KeyGroup::acc_check : KeyGroup::free_benchmark)) {
+    for (const ConfigKey& key : keys_of(online ? KeyGroup::acc_check : KeyGroup::free_benchmark)) {
       const std::string setting(key.name);
       // A null that was set means "no limit"; a missing key means the default.
       if (online ? !settings.contains(setting) : settings[setting].is_null())

@@ -31,7 +31,7 @@ constexpr std::string_view kKernelFormats[] = {"npy", "bin"};
 constexpr std::string_view kMeasuringDevices[] = {"host", "device"};
 constexpr std::string_view kCheckModes[] = {"all", "aicore", "atomic"};
 
-constexpr Key kCommonKeys[] = {
+constexpr ConfigKey kCommonKeys[] = {
     {"task", R"("statistics")", kTaskNames},
     {"dump_path", R"("")"},
     {"level", R"("L1")", kLevelNames},
@@ -50,17 +50,17 @@ constexpr Key kCommonKeys[] = {
     {"load", "null"},
     {"python_compatible", "false"},
 };
-constexpr Key kTaskKeys[] = {
+constexpr ConfigKey kTaskKeys[] = {
     {"scope", "[]"},         {"list", "[]"},
     {"tensor_list", "[]"},   {"data_mode", R"(["all"])", kDataModes},
     {"slice", "[]"},         {"summary_mode", R"("statistics")", kSummaryModes},
     {"request_id", R"("")"}, {"bench_path", R"("")"},
     {"diff_nums", "1"},      {"overflow_nums", "1"},
 };
-constexpr Key kLoadKeys[] = {
+constexpr ConfigKey kLoadKeys[] = {
     {"path", R"("")"}, {"modules", "null"}, {"step", "[]"}, {"rank", "[]"}, {"dump_after_load", "false"},
 };
-constexpr Key kPerturbationKeys[] = {
+constexpr ConfigKey kPerturbationKeys[] = {
     {"scope", "[]"},
     {"list", "[]"},
     {"pert_mode", R"("improve_precision")", kPerturbations},
@@ -72,7 +72,7 @@ constexpr Key kPerturbationKeys[] = {
     {"max_sample", "20", {}, 1, kMany},
     {"fuzz_level", R"("L1")", kFuzzLevels},
 };
-constexpr Key kOnlineCheckKeys[] = {
+constexpr ConfigKey kOnlineCheckKeys[] = {
     {"scope", "[]"},
     {"list", "[]"},
     {"white_list", "[]"},
@@ -89,13 +89,13 @@ constexpr Key kOnlineCheckKeys[] = {
     {"port", "-1"},
     {"tls_path", R"("")"},
 };
-constexpr Key kGradientKeys[] = {
+constexpr ConfigKey kGradientKeys[] = {
     {"grad_level", R"("L1")", kGradientLevels},
     {"param_list", "[]"},
     {"bounds", "[-1, 0, 1]"},
 };
 
-constexpr Key kKernelKeys[] = {
+constexpr ConfigKey kKernelKeys[] = {
     {"list", "[]"},
     {"data_mode", R"(["all"])", kKernelModes},
     {"summary_mode", R"("statistics")", kKernelSummaries},
@@ -145,12 +145,12 @@ constexpr std::size_t kMostLines = 20;
 constexpr std::size_t kLongest = 64;  // longer keys are not compared with known ones
 
 bool holds(KeyGroup place, std::string_view key) {
-  return std::ranges::find(keys_of(place), key, &Key::name) != keys_of(place).end();
+  return std::ranges::find(keys_of(place), key, &ConfigKey::name) != keys_of(place).end();
 }
 
 std::vector<std::string_view> names_of(KeyGroup place) {
   std::vector<std::string_view> names;
-  for (const Key& key : keys_of(place)) names.push_back(key.name);
+  for (const ConfigKey& key : keys_of(place)) names.push_back(key.name);
   return names;
 }
 
@@ -279,7 +279,7 @@ void note_other_section(const nlohmann::ordered_json& section, std::string_view 
 
 }  // namespace
 
-std::span<const Key> keys_of(KeyGroup place) {
+std::span<const ConfigKey> keys_of(KeyGroup place) {
   switch (place) {
     case KeyGroup::common:
       return kCommonKeys;

@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 5> kLevelNames = {"L0", "L1", "mix
 /// `kernels` is the task's section at level L2 of MindSpore.
 enum class KeyGroup : std::uint8_t { common, task, load, free_benchmark, grad_probe, acc_check, kernels };
 
-struct Key {
+struct ConfigKey {
   std::string_view name;
   std::string_view fallback;                       // the value if it is absent, as JSON
   std::span<const std::string_view> choices = {};  // of words
@@ -31,7 +31,7 @@ struct Key {
 };
 
 /// docs/settings.md explains them.
-std::span<const Key> keys_of(KeyGroup place);
+std::span<const ConfigKey> keys_of(KeyGroup place);
 
 /// One line for each key of the file and of its sections that has no effect. Messages call the file `name`;
 /// `place` is the kind of the task's section.

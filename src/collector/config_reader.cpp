@@ -39,8 +39,8 @@ const ConfigReader::Json* ConfigReader::find(std::string_view key) const {
   return found == object_.end() ? nullptr : &*found;
 }
 
-const Key& ConfigReader::key_of(std::string_view key) const {
-  return *std::ranges::find(keys_of(place_), key, &Key::name);
+const ConfigKey& ConfigReader::key_of(std::string_view key) const {
+  return *std::ranges::find(keys_of(place_), key, &ConfigKey::name);
 }
 
 ConfigReader::Json ConfigReader::value(std::string_view key) const {
@@ -91,7 +91,7 @@ std::size_t ConfigReader::choice(std::string_view key, std::string_view word) co
 
 std::uint32_t ConfigReader::count(std::string_view key) const {
   const Json found = value(key);
-  const Key& known = key_of(key);
+  const ConfigKey& known = key_of(key);
   if (!found.is_number_integer() || found < known.least || found > known.most)
     fail(key, fmt::format("must be a whole number from {} to {}", known.least, known.most));
   return found.get<std::uint32_t>();

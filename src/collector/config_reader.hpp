@@ -48,7 +48,7 @@ class ConfigReader {
   std::vector<std::uint32_t> numbers(std::string_view key, const Json& value) const;
 
  private:
-  const Key& key_of(std::string_view key) const;
+  const ConfigKey& key_of(std::string_view key) const;
   Json value(std::string_view key) const;
   std::pair<std::uint32_t, std::uint32_t> range(std::string_view key, const std::string& text) const;
 

@@ -31,10 +31,10 @@ const Deferred* Recorder::find_slot(std::uint64_t number) const {
   return found == slots_.end() ? nullptr : &found->second;
 }
 
-msprobe_status Recorder::commit(const Builder::Target& target, Section section, Findings findings) {
+msprobe_status Recorder::commit(const Builder::Target& target, MemberText section, EntryFacts findings) {
   if (!step_ || target.serial != serial_) return MSPROBE_SKIP;
   if (target.keep_files) {
-    Findings& all = step_->findings[target.entry];
+    EntryFacts& all = step_->findings[target.entry];
     all.nonfinite = all.nonfinite || findings.nonfinite;
     std::move(findings.seen.begin(), findings.seen.end(), std::back_inserter(all.seen));
     std::move(findings.files.begin(), findings.files.end(), std::back_inserter(all.files));
@@ -42,10 +42,10 @@ msprobe_status Recorder::commit(const Builder::Target& target, Section section, 
   return put(target, std::move(section));
 }
 
-msprobe_status Recorder::put(const Builder::Target& target, Section section) {
-  Entry* entry = step_->entries.find(target.entry);
+msprobe_status Recorder::put(const Builder::Target& target, MemberText section) {
+  PendingEntry* entry = step_->entries.find(target.entry);
   if (entry == nullptr) return MSPROBE_SKIP;
-  for (const Section::Gap& gap : section.gaps) gap.slot->entry = entry->id;
+  for (const MemberText::TextGap& gap : section.gaps) gap.slot->entry = entry->id;
   step_->fresh += section.text.size();
   step_->changed = true;
   entry->set(target.place, target.key, std::move(section));
@@ -53,10 +53,10 @@ msprobe_status Recorder::put(const Builder::Target& target, Section section) {
   return write_if_due();
 }
 
-msprobe_status Recorder::commit_saved(const Builder::Target& target, Section section, Section gradient,
+msprobe_status Recorder::commit_saved(const Builder::Target& target, MemberText section, MemberText gradient,
                                       std::vector<GradientLeaf> leaves) {
   if (!step_ || target.serial != serial_) return MSPROBE_SKIP;
-  if (Entry* entry = step_->entries.find(target.gradient_entry)) {
+  if (PendingEntry* entry = step_->entries.find(target.gradient_entry)) {
     entry->set(0, {}, std::move(gradient));
     step_->gradient_leaves.emplace(target.gradient_entry, std::move(leaves));
   }
@@ -67,9 +67,9 @@ Builder::Target Recorder::begin_save(std::string_view name, bool gradient, std::
   const std::string key(name);
   const std::string count = std::to_string(step_->numbers.saves[key]++);
   Builder::Target target = new_target();
-  Entry& entry = step_->entries.place(key + '.' + count + ".debug");
+  PendingEntry& entry = step_->entries.place(key + '.' + count + ".debug");
   if (gradient) {
-    Entry& copy = step_->entries.place(key + "_grad." + count + ".debug");
+    PendingEntry& copy = step_->entries.place(key + "_grad." + count + ".debug");
     gradient_entry = target.gradient_entry = copy.id;
   }
   target.entry = entry.id;
@@ -88,7 +88,7 @@ std::optional<SavedLeaf> Recorder::find_leaf(std::uint64_t gradient_entry, std::
       std::ranges::find_if(leaves->second, [&](const GradientLeaf& l) { return l.path == path; });
   if (leaf == leaves->second.end())
     throw InvalidCall("a saved value has no leaf at that path that requires a gradient");
-  const Entry* entry = step_->entries.find(gradient_entry);
+  const PendingEntry* entry = step_->entries.find(gradient_entry);
   if (entry == nullptr) return std::nullopt;
   SavedLeaf found{step_->rules, leaf->slot, serial_, leaf->level, {}};
   if (config_.wants_files(entry->name)) {

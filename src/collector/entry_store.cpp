@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kEntryLevel = 2;
 
-void append_entry(std::string& out, const Entry& entry) {
+void append_entry(std::string& out, const PendingEntry& entry) {
   append_json_string(out, entry.name);
   out += ": ";
   if (entry.members.size() == 1 && entry.members[0].key.empty()) {
@@ -32,9 +32,9 @@ void append_entry(std::string& out, const Entry& entry) {
 
 }  // namespace
 
-void Section::append_to(std::string& out) const {
+void MemberText::append_to(std::string& out) const {
   std::size_t done = 0;
-  for (const Gap& gap : gaps) {
+  for (const TextGap& gap : gaps) {
     out.append(text, done, gap.offset - done);
     out += gap.slot->text;
     done = gap.offset;
@@ -42,9 +42,9 @@ void Section::append_to(std::string& out) const {
   out.append(text, done);
 }
 
-void Entry::set(int place, std::string_view key, Section section) {
+void PendingEntry::set(int place, std::string_view key, MemberText section) {
   const auto at =
-      std::ranges::find_if(members, [&](const Member& m) { return m.place > place || m.key == key; });
+      std::ranges::find_if(members, [&](const EntryMember& m) { return m.place > place || m.key == key; });
   if (at != members.end() && at->key == key) {
     at->section = std::move(section);
   } else {
@@ -52,44 +52,44 @@ void Entry::set(int place, std::string_view key, Section section) {
   }
 }
 
-bool Entry::final() const {
+bool PendingEntry::final() const {
   if (open || holds > 0) return false;
-  for (const Member& member : members) {
-    for (const Section::Gap& gap : member.section.gaps) {
+  for (const EntryMember& member : members) {
+    for (const MemberText::TextGap& gap : member.section.gaps) {
       if (gap.slot->awaited && !gap.slot->filled) return false;
     }
   }
   return true;
 }
 
-Entry& EntryStore::make(std::string name) {
-  auto entry = std::make_unique<Entry>();
+PendingEntry& EntryStore::make(std::string name) {
+  auto entry = std::make_unique<PendingEntry>();
   entry->id = next_++;
   entry->name = std::move(name);
-  Entry& made = *entry;
+  PendingEntry& made = *entry;
   entries_.emplace(made.id, std::move(entry));
   return made;
 }
 
-Entry& EntryStore::place(std::string name) {
-  Entry& entry = make(std::move(name));
+PendingEntry& EntryStore::place(std::string name) {
+  PendingEntry& entry = make(std::move(name));
   entry.position = order_.insert(order_.end(), &entry);
   return entry;
 }
 
-Entry& EntryStore::place_later(std::string name) {
-  Entry& entry = make(std::move(name));
+PendingEntry& EntryStore::place_later(std::string name) {
+  PendingEntry& entry = make(std::move(name));
   entry.aside = true;
   entry.position = aside_.insert(aside_.end(), &entry);
   return entry;
 }
 
-Entry* EntryStore::find(std::uint64_t id) {
+PendingEntry* EntryStore::find(std::uint64_t id) {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : found->second.get();
 }
 
-void EntryStore::close(Entry& entry) {
+void EntryStore::close(PendingEntry& entry) {
   entry.open = false;
   if (!entry.aside) return;
   entry.aside = false;
@@ -99,18 +99,18 @@ void EntryStore::close(Entry& entry) {
 void EntryStore::close_all() {
   // Entries that began last are inside those that began before.
   while (!aside_.empty()) close(*aside_.back());
-  for (Entry* entry : order_) {
+  for (PendingEntry* entry : order_) {
     entry->open = false;
     entry->holds = 0;
-    for (Entry::Member& member : entry->members) {
-      for (const Section::Gap& gap : member.section.gaps) gap.slot->awaited = false;
+    for (PendingEntry::EntryMember& member : entry->members) {
+      for (const MemberText::TextGap& gap : member.section.gaps) gap.slot->awaited = false;
     }
   }
 }
 
 void EntryStore::take_final(GrowingFile& file) {
   while (!order_.empty() && order_.front()->final()) {
-    const Entry& entry = *order_.front();
+    const PendingEntry& entry = *order_.front();
     if (!entry.members.empty() && !entry.hidden) {
       file.begin_member();
       append_entry(file.text(), entry);
@@ -123,7 +123,7 @@ void EntryStore::take_final(GrowingFile& file) {
 
 std::string EntryStore::provisional(const GrowingFile& file) const {
   std::string out;
-  const auto append = [&](const Entry* entry) {
+  const auto append = [&](const PendingEntry* entry) {
     if (entry->members.empty() || entry->hidden) return;
     file.begin_provisional(out);
     append_entry(out, *entry);
@@ -141,7 +141,7 @@ std::uint64_t EntryStore::waiting() const {
 std::uint64_t EntryStore::held() const {
   std::uint64_t bytes = 0;
   for (const auto& [id, entry] : entries_) {
-    for (const Entry::Member& member : entry->members) bytes += member.section.text.size();
+    for (const PendingEntry::EntryMember& member : entry->members) bytes += member.section.text.size();
   }
   return bytes;
 }

@@ -15,7 +15,7 @@
 namespace msprobe::collector {
 
 /// A piece of text that arrives later.
-struct Slot {
+struct LateText {
   std::uint64_t entry = 0;  // the entry that waits for it; 0: none yet
   bool filled = false;
   bool awaited = true;  // the entry stays open for it
@@ -23,55 +23,55 @@ struct Slot {
 };
 
 /// The text of one member of an entry, with gaps.
-struct Section {
-  struct Gap {
+struct MemberText {
+  struct TextGap {
     std::size_t offset = 0;
-    std::shared_ptr<Slot> slot;
+    std::shared_ptr<LateText> slot;
   };
   std::string text;
-  std::vector<Gap> gaps;
+  std::vector<TextGap> gaps;
   void append_to(std::string& out) const;
 };
 
-struct Entry {
-  struct Member {
+struct PendingEntry {
+  struct EntryMember {
     int place = 0;    // members are in this order
     std::string key;  // empty: the entry's value is this member alone
-    Section section;
+    MemberText section;
   };
   std::uint64_t id = 0;
   std::string name;
-  std::vector<Member> members;
+  std::vector<EntryMember> members;
   bool open = true;
   bool aside = false;
   bool hidden = false;  // not in the file, whatever it contains
   std::uint32_t holds = 0;
-  std::list<Entry*>::iterator position;
+  std::list<PendingEntry*>::iterator position;
 
   /// Replaces an earlier member with the same key.
-  void set(int place, std::string_view key, Section section);
+  void set(int place, std::string_view key, MemberText section);
   bool final() const;
 };
 
 class EntryStore {
  public:
   /// Adds an entry at the end, where it stays.
-  Entry& place(std::string name);
+  PendingEntry& place(std::string name);
   /// Adds an entry that gets its place when it is closed: after all entries that came before that.
-  Entry& place_later(std::string name);
+  PendingEntry& place_later(std::string name);
   /// Null for an entry that was dropped or never existed.
-  Entry* find(std::uint64_t id);
-  void close(Entry& entry);
+  PendingEntry* find(std::uint64_t id);
+  void close(PendingEntry& entry);
   void close_all();
   /// Visits all open entries, those begun last first.
   template <typename Visit>
   void each_open(Visit visit) {
-    std::vector<Entry*> open;
+    std::vector<PendingEntry*> open;
     for (auto at = aside_.rbegin(); at != aside_.rend(); ++at) open.push_back(*at);
-    for (Entry* entry : order_) {
+    for (PendingEntry* entry : order_) {
       if (entry->open) open.push_back(entry);
     }
-    for (Entry* entry : open) visit(*entry);
+    for (PendingEntry* entry : open) visit(*entry);
   }
 
   /// Moves the final entries at the front into the file. Entries without members vanish.
@@ -86,13 +86,13 @@ class EntryStore {
   std::uint64_t held() const;
 
  private:
-  Entry& make(std::string name);
+  PendingEntry& make(std::string name);
 
   std::uint64_t next_ = 1;
   std::uint64_t taken_ = 0;  // into the file
-  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
-  std::list<Entry*> order_;
-  std::list<Entry*> aside_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<PendingEntry>> entries_;
+  std::list<PendingEntry*> order_;
+  std::list<PendingEntry*> aside_;
 };
 
 }  // namespace msprobe::collector

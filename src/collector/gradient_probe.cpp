@@ -28,12 +28,12 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kMostBounds = 1000;
 constexpr double kLargestBound = 9223372036854775808.0;  // 2^63, as the Python tool has it
 
-std::vector<Bound> read_bounds(const ConfigReader& section) {
+std::vector<IntervalEnd> read_bounds(const ConfigReader& section) {
   const Json* found = section.find("bounds");
   if (found == nullptr) return {{-1, "-1"}, {0, "0"}, {1, "1"}};
   if (!found->is_array() || found->empty() || found->size() > kMostBounds)
     section.fail("bounds", "must be a list of 1 to 1000 numbers");
-  std::vector<Bound> bounds;
+  std::vector<IntervalEnd> bounds;
   for (const Json& bound : *found) {
     if (!bound.is_number()) section.fail("bounds", "must be a list of 1 to 1000 numbers");
     const auto value = bound.get<double>();
@@ -51,7 +51,7 @@ std::string header_of(const GradientProbeConfig& config) {
   if (config.level == GradientLevel::l0) text += ",MD5";
   if (config.level == GradientLevel::l2) {
     std::string_view below = "-inf";
-    for (const Bound& bound : config.bounds) {
+    for (const IntervalEnd& bound : config.bounds) {
       text += fmt::format(",\"({}, {}]\"", below, bound.text);
       below = bound.text;
     }
@@ -94,14 +94,14 @@ struct Shares {
   std::uint64_t zero = 0;
 };
 
-Shares shares_of(const TensorView& view, const std::vector<Bound>& bounds) {
+Shares shares_of(const TensorView& view, const std::vector<IntervalEnd>& bounds) {
   Shares shares;
   shares.intervals.resize(bounds.size() + 1);
   each_values(view, [&](std::span<const double> values) {
     for (const double value : values) {
       if (value != value) continue;
       shares.zero += value == 0 ? 1 : 0;
-      const auto above = std::ranges::lower_bound(bounds, value, {}, &Bound::value);
+      const auto above = std::ranges::lower_bound(bounds, value, {}, &IntervalEnd::value);
       ++shares.intervals[static_cast<std::size_t>(above - bounds.begin())];
     }
   });

@@ -19,7 +19,7 @@ namespace msprobe::collector {
 enum class GradientLevel : std::uint8_t { l0, l1, l2 };
 
 /// The end of an interval of values, as a number and as the configuration spells it.
-struct Bound {
+struct IntervalEnd {
   double value = 0;
   std::string text;
 };
@@ -27,7 +27,7 @@ struct Bound {
 struct GradientProbeConfig {
   GradientLevel level = GradientLevel::l1;
   std::vector<std::string> parameters;  // empty: all
-  std::vector<Bound> bounds;            // ascending
+  std::vector<IntervalEnd> bounds;      // ascending
   bool takes(std::string_view parameter) const;
 };
 

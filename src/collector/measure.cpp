@@ -29,7 +29,8 @@ const tensor::Kernels& kernels() {
 
 /// Passes runs of elements to `feed(pointer, n)`; n is at most kWidened if elements have to be gathered.
 template <typename Feed>
-void each_stretch(const TensorView& view, const Walk& walk, std::size_t most, std::uint32_t* crc, Feed pass) {
+void each_stretch(const TensorView& view, const VisitOrder& walk, std::size_t most, std::uint32_t* crc,
+                  Feed pass) {
   const std::size_t size = view.element_size();
   const auto feed = [&](const std::byte* from, std::size_t n) {
     pass(from, n);
@@ -81,7 +82,7 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
 template <typename T>
 Measured measure_native(const TensorView& view, std::uint32_t* crc,
                         std::optional<T> small = std::numeric_limits<T>::min()) {
-  const Walk walk = walk_in_memory(view);
+  const VisitOrder walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels(), small);
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) == 0;
   if (aligned) {
@@ -102,7 +103,7 @@ Measured measure_native(const TensorView& view, std::uint32_t* crc,
 template <typename T, typename Widen>
 Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen,
                          std::optional<T> small = std::numeric_limits<T>::min()) {
-  const Walk walk = walk_in_memory(view);
+  const VisitOrder walk = walk_in_memory(view);
   tensor::StatisticsPass<T> pass(kernels(), small);
   std::array<T, kWidened> buffer;
   each_stretch(view, walk, kWidened, crc, [&](const std::byte* from, std::size_t n) {
@@ -162,7 +163,7 @@ Measured measure_complex32(const TensorView& view, std::uint32_t* crc) {
 }
 
 Measured measure_boolean(const TensorView& view, std::uint32_t* crc) {
-  const Walk walk = walk_in_memory(view);
+  const VisitOrder walk = walk_in_memory(view);
   std::uint64_t nonzero = 0;
   each_stretch(view, walk, SIZE_MAX, crc, [&](const std::byte* from, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) nonzero += from[i] != std::byte{0} ? 1U : 0U;
@@ -262,7 +263,7 @@ Measured measure_real_elements(const TensorView& view, std::optional<double> eps
     default:
       break;
   }
-  if (tensor::info(view.dtype).kind == tensor::Kind::floating)
+  if (tensor::info(view.dtype).kind == tensor::DTypeKind::floating)
     return measure_narrow_float(view, nullptr, narrow);
   Measured result = measure_as_stored(view, nullptr);
   if (!eps) return result;
@@ -320,15 +321,16 @@ Measured measure(const TensorView& view, std::optional<std::uint32_t>* crc) {
   const bool together = crc != nullptr && view.plain();
   Measured result = measure_as_stored(view, together ? &sum : nullptr);
   if (together) *crc = sum;
-  if (view.negative && tensor::info(view.dtype).kind == tensor::Kind::floating) negate(result);
+  if (view.negative && tensor::info(view.dtype).kind == tensor::DTypeKind::floating) negate(result);
   return result;
 }
 
 Measured measure_real(const TensorView& view, std::optional<double> eps) {
   Measured result = measure_real_elements(view, eps);
   if (view.dtype == DType::float64 || view.dtype == DType::complex128) rescale_sums(view, result);
-  const tensor::Kind kind = tensor::info(view.dtype).kind;
-  if (view.negative && (kind == tensor::Kind::floating || kind == tensor::Kind::complex)) negate(result);
+  const tensor::DTypeKind kind = tensor::info(view.dtype).kind;
+  if (view.negative && (kind == tensor::DTypeKind::floating || kind == tensor::DTypeKind::complex))
+    negate(result);
   return result;
 }
 

@@ -37,7 +37,7 @@ std::string leaf_name(std::int64_t rank) {
   return rank >= 0 ? "rank" + std::to_string(rank) : "proc" + std::to_string(::getpid());
 }
 
-std::string step_folder(const std::string& root, const Place& place) {
+std::string step_folder(const std::string& root, const ProgramPosition& place) {
   return root + "/step" + std::to_string(place.step);
 }
 
@@ -78,13 +78,13 @@ void write_whole(const std::string& path, const std::string& text) {
 }
 
 template <typename Change>
-void change(Losses& losses, const Losses& by, Change change) {
+void change(LostData& losses, const LostData& by, Change change) {
   change(losses.entries, by.entries);
   change(losses.files, by.files);
 }
 
 template <typename Change>
-void change(Kept& kept, const Kept& by, Change change) {
+void change(KeptEntries& kept, const KeptEntries& by, Change change) {
   change(kept.entries, by.entries);
   change(kept.steps, by.steps);
 }
@@ -104,7 +104,7 @@ void Recorder::set_risk(const std::string& operation, RiskLevel risk) {
   filter_->set_risk(operation, risk);
 }
 
-std::string Recorder::header(const Place& place) const {
+std::string Recorder::header(const ProgramPosition& place) const {
   ValueWriter out(0);
   const auto member = [&](std::string_view key, std::string_view value) {
     out.item(key);
@@ -131,7 +131,7 @@ std::string Recorder::header(const Place& place) const {
   return std::move(out.text());
 }
 
-void Recorder::begin_step(const Place& place) {
+void Recorder::begin_step(const ProgramPosition& place) {
   if (step_) return;
   try {
     open_step(place);
@@ -146,7 +146,7 @@ void Recorder::begin_step(const Place& place) {
   ++steps_;
 }
 
-void Recorder::open_step(const Place& place) {
+void Recorder::open_step(const ProgramPosition& place) {
   const bool debug = config_.level == Level::debug;
   const std::string folder = step_folder(config_.root, place) + '/' + leaf_name(place.rank);
   std::unique_ptr<const Bench> bench;
@@ -181,7 +181,7 @@ void Recorder::open_step(const Place& place) {
   step_->changed = false;
 }
 
-bool Recorder::move_step(const Place& place) {
+bool Recorder::move_step(const ProgramPosition& place) {
   const std::string leaf = leaf_name(place.rank);
   if (!step_ || step_->leaf == leaf) return false;
   const std::string from = step_->folder();
@@ -210,7 +210,7 @@ std::uint64_t Recorder::next_serial() {
 
 /// Closes the step, so that nothing in it can change.
 msprobe_status Recorder::close_step() {
-  step_->entries.each_open([this](Entry& entry) { close_entry(entry); });
+  step_->entries.each_open([this](PendingEntry& entry) { close_entry(entry); });
   step_->entries.close_all();
   const msprobe_status status = write_all_files();
   queue_.forget_files();
@@ -230,7 +230,7 @@ msprobe_status Recorder::end_step() {
   return status;
 }
 
-msprobe_status Recorder::drop_step(const Place& place) {
+msprobe_status Recorder::drop_step(const ProgramPosition& place) {
   losses_.no_steps.erase("step" + std::to_string(place.step));
   if (!step_ || step_->entries.count() > 0) return end_step();
   const std::string folder = step_->folder();
@@ -272,8 +272,8 @@ msprobe_status Recorder::redirect(const std::string& dump_path, const std::strin
   return status;
 }
 
-Losses Recorder::open_losses() const {
-  Losses losses;
+LostData Recorder::open_losses() const {
+  LostData losses;
   const std::uint64_t count = step_->entries.count();
   losses.entries = config_.has_entries() ? count - std::min(count, step_->written) : 0;
   if (step_->failing && config_.extra_info && !step_->debug)
@@ -281,24 +281,24 @@ Losses Recorder::open_losses() const {
   return losses;
 }
 
-Losses Recorder::losses() {
-  Losses all = losses_;
+LostData Recorder::losses() {
+  LostData all = losses_;
   if (step_ && step_->failing)
     change(all, open_losses(), [](std::uint64_t& sum, std::uint64_t each) { sum += each; });
   all.files += queue_.lost();
   return all;
 }
 
-Kept Recorder::open_kept() const {
+KeptEntries Recorder::open_kept() const {
   const std::uint64_t count = step_->entries.count();
-  Kept kept;
+  KeptEntries kept;
   kept.entries = config_.has_entries() ? std::min(count, step_->written) : count;
   kept.steps = kept.entries > 0 || count == 0 ? 1 : 0;
   return kept;
 }
 
-Kept Recorder::kept() const {
-  Kept all = kept_;
+KeptEntries Recorder::kept() const {
+  KeptEntries all = kept_;
   if (step_) change(all, open_kept(), [](std::uint64_t& sum, std::uint64_t each) { sum += each; });
   return all;
 }

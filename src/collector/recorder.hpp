@@ -25,7 +25,7 @@
 namespace msprobe::collector {
 
 /// The position of the program.
-struct Place {
+struct ProgramPosition {
   std::uint64_t step = 0;
   std::int64_t rank = -1;  // unknown if negative; then the number of the process replaces it
   std::optional<std::pair<std::int64_t, std::int64_t>> tokens;
@@ -34,14 +34,14 @@ struct Place {
 /// A leaf of a saved value that gets its gradient.
 struct SavedLeaf {
   std::shared_ptr<const RecordRules> rules;
-  std::shared_ptr<Slot> slot;
+  std::shared_ptr<LateText> slot;
   std::uint64_t serial = 0;
   int level = 0;
   std::string file;  // of its elements; may be empty
 };
 
 /// Recorded data that is not in the files.
-struct Losses {
+struct LostData {
   std::uint64_t entries = 0;
   std::uint64_t files = 0;         // of tensors, stacks or the construction
   std::set<std::string> no_steps;  // steps that could not be begun: "step2"
@@ -49,7 +49,7 @@ struct Losses {
 };
 
 /// The entries that the files hold, and their steps.
-struct Kept {
+struct KeptEntries {
   std::uint64_t entries = 0;
   std::uint64_t steps = 0;  // a step that lost all its entries does not count
 };
@@ -79,17 +79,17 @@ class Recorder {
   std::uint64_t entries() const { return entries_ + (step_ ? step_->entries.count() : 0); }
   std::uint64_t steps() const { return steps_; }
   /// The losses in all steps; for the open step, as of the last attempt to write.
-  Losses losses();
+  LostData losses();
   /// The contents of the files; for the open step, as of the last write.
-  Kept kept() const;
+  KeptEntries kept() const;
 
   bool has_step() const { return step_ != nullptr; }
   /// True if start() and stop() made the step, not saved values.
   bool has_started_step() const { return step_ && !step_->debug; }
-  void begin_step(const Place& place);
+  void begin_step(const ProgramPosition& place);
   /// Moves the step after the rank became known. Returns false if the step is already there, or if no step is
   /// open.
-  bool move_step(const Place& place);
+  bool move_step(const ProgramPosition& place);
   msprobe_status write_files();
   /// The same, and waits until tensor files are written, too.
   msprobe_status write_all_files();
@@ -97,7 +97,7 @@ class Recorder {
   msprobe_status end_step();
   /// Removes the folder of the open step, which has no entries and shall leave no trace. `place` is the
   /// step's place, also if it could not be begun.
-  msprobe_status drop_step(const Place& place);
+  msprobe_status drop_step(const ProgramPosition& place);
   /// Records into another folder from now on. An open step in the old folder rests until that folder is used
   /// again; call numbers continue.
   msprobe_status redirect(const std::string& dump_path, const std::string& folder);
@@ -128,8 +128,8 @@ class Recorder {
   msprobe_status fill_slot(std::uint64_t number, LateTexts texts);
   /// The rules of the open step; null without one.
   std::shared_ptr<const RecordRules> record_rules() const { return step_ ? step_->rules : nullptr; }
-  msprobe_status commit(const Builder::Target& target, Section section, Findings findings);
-  msprobe_status commit_saved(const Builder::Target& target, Section section, Section gradient,
+  msprobe_status commit(const Builder::Target& target, MemberText section, EntryFacts findings);
+  msprobe_status commit_saved(const Builder::Target& target, MemberText section, MemberText gradient,
                               std::vector<GradientLeaf> leaves);
   std::optional<SavedLeaf> find_leaf(std::uint64_t gradient_entry, std::string_view path) const;
   /// Returns false if its step is over.
@@ -142,29 +142,29 @@ class Recorder {
 
  private:
   bool records_surroundings() const;
-  void open_step(const Place& place);
-  std::string header(const Place& place) const;
+  void open_step(const ProgramPosition& place);
+  std::string header(const ProgramPosition& place) const;
   Builder::Target new_target() const;
-  msprobe_status put(const Builder::Target& target, Section section);
+  msprobe_status put(const Builder::Target& target, MemberText section);
   template <typename Fill>
   msprobe_status fill_slot(std::uint64_t number, Fill fill_with);
   static std::uint64_t next_serial();
   msprobe_status close_step();
   /// The data that the files of the open step lack.
-  Losses open_losses() const;
-  Kept open_kept() const;
+  LostData open_losses() const;
+  KeptEntries open_kept() const;
   void finish_tensor_files();
   msprobe_status write_if_due();
   void write_error(std::string_view kind, std::string_view text);
   void note_failure(const char* kind, const std::string& text) noexcept;
 
-  void add_node(const Call& call, Parent parent);
-  std::uint32_t wants_of(const std::string& entry, const Call& call, bool recorded) const;
+  void add_node(const CollectedCall& call, Parent parent);
+  std::uint32_t wants_of(const std::string& entry, const CollectedCall& call, bool recorded) const;
   void check_output(OpenCall& open);
   void finish_call(OpenCall& open);
-  void close_entry(Entry& entry);
+  void close_entry(PendingEntry& entry);
   bool keeps_files() const;
-  Entry& new_entry(std::string name, bool later);
+  PendingEntry& new_entry(std::string name, bool later);
 
   TensorQueue queue_;
   std::string framework_;
@@ -188,8 +188,8 @@ class Recorder {
   CallNumbers numbers_;           // with which the next folder continues
   std::uint64_t entries_ = 0;     // of steps that are over
   std::uint64_t steps_ = 0;       // that have begun
-  Losses losses_;                 // of steps that are over
-  Kept kept_;                     // likewise
+  LostData losses_;               // of steps that are over
+  KeptEntries kept_;              // likewise
   std::unordered_map<std::uint64_t, Deferred> slots_;
 };
 

@@ -31,7 +31,7 @@ bool other_settings(const Config& a, const Config& b) {
 
 }  // namespace
 
-Session::Session(Config config, const Origin& origin)
+Session::Session(Config config, const ConfigOrigin& origin)
     : recorder_(origin.framework, origin.suffix), overrides_(origin.overrides) {
   watch_forks();
   std::error_code gone;  // if set, a relative path is rejected
@@ -236,7 +236,7 @@ msprobe_status Session::fill_gradient(std::uint64_t gradient_entry, std::string_
   TensorView view = view_of(tensor);
   const auto leaf = locked([&](Recorder& recorder) { return recorder.find_leaf(gradient_entry, path); });
   if (!leaf) return MSPROBE_SKIP;
-  Record record;
+  RecordedTensor record;
   record.level = leaf->level;
   if (has_file(tensor, view)) record.data_name = leaf->file;
   crop(view, leaf->rules->slice);
@@ -285,7 +285,7 @@ msprobe_status Session::probe_gradient(std::string_view parameter, const TensorV
   if (!config.records() || !step_listed() || !config.gradient_probe.takes(parameter)) return MSPROBE_SKIP;
   const std::int64_t rank = std::max<std::int64_t>(rank_, 0);
   if (!config.ranks.empty() && !std::ranges::binary_search(config.ranks, rank)) return MSPROBE_SKIP;
-  if (tensor::info(gradient.dtype).kind == tensor::Kind::complex)
+  if (tensor::info(gradient.dtype).kind == tensor::DTypeKind::complex)
     throw InvalidCall("complex numbers have no sign: " + display(parameter));
   const std::string folder = config.root + "/rank" + std::to_string(rank);
   gradients_.add(config.gradient_probe, folder, present_step(), parameter, gradient);
@@ -333,7 +333,7 @@ const char* Session::setting(const char* key) {
     const nlohmann::json found = {{"names", filter.unmatched()}, {"passed", filter.passed()}};
     value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } else if (std::string_view(key) == "lost") {
-    const Losses losses = recorder_.losses();
+    const LostData losses = recorder_.losses();
     const std::string& reason = losses.reason.empty() ? gradients_.reason() : losses.reason;
     const nlohmann::json found = {{"entries", losses.entries + gradients_.lost()},
                                   {"files", losses.files},
@@ -341,7 +341,7 @@ const char* Session::setting(const char* key) {
                                   {"reason", reason}};
     value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } else if (std::string_view(key) == "kept") {
-    const Kept kept = recorder_.kept();
+    const KeptEntries kept = recorder_.kept();
     value = nlohmann::json{{"entries", kept.entries + gradients_.kept()},
                            {"steps", kept.steps + gradients_.steps()}}
                 .dump();

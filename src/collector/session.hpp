@@ -20,7 +20,7 @@
 
 namespace msprobe::collector {
 
-struct Origin {
+struct ConfigOrigin {
   std::string path;  // of the configuration file; may be empty
   ConfigOverrides overrides;
   std::string framework = "pytorch";
@@ -29,7 +29,7 @@ struct Origin {
 
 class Session {
  public:
-  Session(Config config, const Origin& origin);
+  Session(Config config, const ConfigOrigin& origin);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -84,7 +84,7 @@ class Session {
 
  private:
   std::uint64_t present_step() const { return loop_ + init_step_; }
-  Place place() const { return {present_step(), rank_, tokens_}; }
+  ProgramPosition place() const { return {present_step(), rank_, tokens_}; }
   bool step_listed() const;
   bool rank_listed() const;
 

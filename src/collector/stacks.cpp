@@ -20,7 +20,7 @@ void Stacks::define(std::uint64_t key, std::vector<std::string> frames) {
   frames_.insert_or_assign(key, std::move(frames));
 }
 
-void Stacks::use(std::uint64_t key, const Call& call) {
+void Stacks::use(std::uint64_t key, const CollectedCall& call) {
   const auto [place, fresh] = places_.try_emplace(key, groups_.size());
   if (fresh) groups_.push_back({frames_.at(key), {}});
   groups_[place->second].calls.push_back(call);
@@ -40,7 +40,7 @@ std::string Stacks::text() const {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     out.open(std::to_string(i), false);
     out.open({}, false);
-    for (const Call& call : groups_[i].calls) {
+    for (const CollectedCall& call : groups_[i].calls) {
       name.clear();
       append_entry_name(name, call);
       out.item({});

@@ -16,7 +16,7 @@ class Stacks {
   bool knows(std::uint64_t key) const { return frames_.contains(key); }
   void define(std::uint64_t key, std::vector<std::string> frames);
   /// `key` must be defined.
-  void use(std::uint64_t key, const Call& call);
+  void use(std::uint64_t key, const CollectedCall& call);
   /// Forgets uses but keeps definitions.
   void next_step();
 
@@ -25,13 +25,13 @@ class Stacks {
   std::string text() const;
 
  private:
-  struct Group {
+  struct StackGroup {
     std::vector<std::string> frames;
-    std::vector<Call> calls;
+    std::vector<CollectedCall> calls;
   };
   std::unordered_map<std::uint64_t, std::vector<std::string>> frames_;
   std::unordered_map<std::uint64_t, std::size_t> places_;
-  std::vector<Group> groups_;  // in the order of their first use
+  std::vector<StackGroup> groups_;  // in the order of their first use
   bool changed_ = false;
 };
 

@@ -22,7 +22,7 @@
 namespace msprobe::collector {
 
 /// The gradients of one module's parameters.
-struct ParameterGradients {
+struct ModuleGradients {
   std::string first;        // the parameter that came first
   std::uint32_t count = 0;  // how often it has come
   std::uint64_t entry = 0;  // of the current accumulation
@@ -33,7 +33,7 @@ struct ParameterGradients {
 struct GradientLeaf {
   std::string path;  // "key2.2"
   int level = 0;
-  std::shared_ptr<Slot> slot;
+  std::shared_ptr<LateText> slot;
 };
 
 /// The rules for records of tensors; the same for the whole step.
@@ -48,7 +48,7 @@ struct RecordRules {
 };
 
 /// The facts that decide whether an entry, or its tensor files, are kept.
-struct Findings {
+struct EntryFacts {
   bool nonfinite = false;
   std::vector<SeenTensor> seen;
   std::vector<std::pair<std::string, TensorCopy>> files;  // by name
@@ -80,9 +80,9 @@ struct Step {
   std::unique_ptr<const Bench> bench;
   CallNumbers numbers;
   std::unordered_map<std::string, std::uint64_t> backward_entries;  // by name, as long as they can change
-  std::unordered_map<std::uint32_t, ParameterGradients> gradients;
+  std::unordered_map<std::uint32_t, ModuleGradients> gradients;
   std::unordered_map<std::uint64_t, std::vector<GradientLeaf>> gradient_leaves;  // by entry
-  std::unordered_map<std::uint64_t, Findings> findings;                          // by entry
+  std::unordered_map<std::uint64_t, EntryFacts> findings;                        // by entry
   std::set<std::string, std::less<>> logged;                                     // kinds of errors
   std::uint64_t fresh = 0;    // bytes since the files were written
   std::uint64_t written = 0;  // entries in the file

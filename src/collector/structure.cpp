@@ -19,7 +19,7 @@ std::uint64_t this_thread() {
   return number;
 }
 
-OpenCall* find_in(Thread& thread, const Call& call) {
+OpenCall* find_in(Thread& thread, const CollectedCall& call) {
   const auto at = std::find_if(thread.calls.rbegin(), thread.calls.rend(),
                                [&](const OpenCall& open) { return open.call == call; });
   return at == thread.calls.rend() ? nullptr : &*at;
@@ -31,7 +31,7 @@ Thread& Structure::thread() {
   return threads_[this_thread()];
 }
 
-OpenCall* Structure::find(const Call& call, Thread*& owner) {
+OpenCall* Structure::find(const CollectedCall& call, Thread*& owner) {
   owner = &thread();
   if (OpenCall* open = find_in(*owner, call)) return open;
   for (auto& [number, other] : threads_) {
@@ -41,7 +41,7 @@ OpenCall* Structure::find(const Call& call, Thread*& owner) {
   return nullptr;
 }
 
-Parent Structure::parent_of(const Call& call, const Thread& thread) const {
+Parent Structure::parent_of(const CollectedCall& call, const Thread& thread) const {
   const auto above = std::find_if(thread.calls.rbegin(), thread.calls.rend(),
                                   [](const OpenCall& open) { return open.call.module; });
   if (above != thread.calls.rend()) return Parent::module(above->call.name, above->call.number);
@@ -60,7 +60,7 @@ Parent Structure::parent_of(const Call& call, const Thread& thread) const {
   return latest == nullptr ? Parent() : Parent::module(latest->call.name, latest->call.number);
 }
 
-void Structure::append_value(std::string& out, const Call& call, Parent parent) const {
+void Structure::append_value(std::string& out, const CollectedCall& call, Parent parent) const {
   std::string name;
   if (parent.is_pseudo()) {
     name = name_of(parent.name()).text;
@@ -88,7 +88,7 @@ void Structure::append_value(std::string& out, const Call& call, Parent parent) 
   out += value.text();
 }
 
-void Structure::add_node(GrowingFile& file, const Call& call, Parent parent) {
+void Structure::add_node(GrowingFile& file, const CollectedCall& call, Parent parent) {
   std::string name;
   if (parent.is_pseudo() && unusual_.insert(name_of(parent.name()).text).second) {
     file.begin_member();

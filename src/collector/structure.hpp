@@ -16,7 +16,7 @@ namespace msprobe::collector {
 
 /// A forward call that was entered and has not been left.
 struct OpenCall {
-  Call call;
+  CollectedCall call;
   std::uint64_t sequence = 0;  // of all calls of the step
   std::uint64_t entry = 0;
   std::uint32_t api_depth = 0;   // of its thread at the time of entry
@@ -37,12 +37,12 @@ class Structure {
   Thread& thread();
   /// The open call, in this thread or else in any thread; null if it is not open. `owner` receives its
   /// thread.
-  OpenCall* find(const Call& call, Thread*& owner);
+  OpenCall* find(const CollectedCall& call, Thread*& owner);
   /// The parent of a forward call that begins now.
-  Parent parent_of(const Call& call, const Thread& thread) const;
+  Parent parent_of(const CollectedCall& call, const Thread& thread) const;
 
   /// Adds a line to construct.json.
-  void add_node(GrowingFile& file, const Call& call, Parent parent);
+  void add_node(GrowingFile& file, const CollectedCall& call, Parent parent);
   /// The text after the lines: the number of micro steps, if there are any.
   std::string provisional(const GrowingFile& file) const;
   bool changed() const { return changed_; }
@@ -52,7 +52,7 @@ class Structure {
   std::uint64_t next_sequence() { return ++sequence_; }
 
  private:
-  void append_value(std::string& out, const Call& call, Parent parent) const;
+  void append_value(std::string& out, const CollectedCall& call, Parent parent) const;
 
   std::unordered_map<std::uint64_t, Thread> threads_;
   std::unordered_set<std::string>

@@ -98,7 +98,7 @@ void TensorQueue::take_name(Lock& lock, const std::string& path, const File& fil
   // Two writers to one name would finish in any order, and links to it may not be made yet.
   room_.wait(lock, [this] { return idle(); });
   File& former = files_[path];
-  if (former && former->path == path) former->state = SavedFile::State::gone;
+  if (former && former->path == path) former->state = SavedFile::FileState::gone;
   former = file;
 }
 
@@ -136,7 +136,7 @@ std::optional<std::uint32_t> TensorQueue::write_new(const File& file, const Tens
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
     held_ -= view.bytes();
-    settle(lock, *file, SavedFile::State::gone);
+    settle(lock, *file, SavedFile::FileState::gone);
     leave();
     throw;
   }
@@ -154,7 +154,7 @@ void TensorQueue::write(std::string path, TensorCopy copy) {
   }
 }
 
-void TensorQueue::enqueue(Task task) {
+void TensorQueue::enqueue(WriteTask task) {
   tasks_.push_back(std::move(task));
   work_.notify_one();
 }
@@ -163,7 +163,7 @@ std::optional<std::uint32_t> TensorQueue::write_here(Lock& lock, SavedFile& file
                                                      std::optional<std::uint32_t> crc) {
   ++busy_;
   const bool written = attempt(lock, [&] { crc = write_tensor_file(file.path, view, crc); });
-  settle(lock, file, written ? SavedFile::State::written : SavedFile::State::gone);
+  settle(lock, file, written ? SavedFile::FileState::written : SavedFile::FileState::gone);
   --busy_;
   room_.notify_all();
   return written ? crc : std::nullopt;
@@ -172,12 +172,14 @@ std::optional<std::uint32_t> TensorQueue::write_here(Lock& lock, SavedFile& file
 /// Returns false if the elements have to be written again.
 bool TensorQueue::link(const std::string& path, const File& file) {
   Lock lock(mutex_);
-  const auto usable = [&] { return !refused_ && !file->forgotten && file->state != SavedFile::State::gone; };
+  const auto usable = [&] {
+    return !refused_ && !file->forgotten && file->state != SavedFile::FileState::gone;
+  };
   if (!usable() || file->path == path) return false;
   take_name(lock, path, file);
   if (!usable()) return false;  // waiting for the name may have changed it
   file->links.push_back(path);
-  if (file->state == SavedFile::State::waiting || file->links.size() > 1) return true;
+  if (file->state == SavedFile::FileState::waiting || file->links.size() > 1) return true;
   if (start_threads()) {
     enqueue({file, {}});
   } else {
@@ -213,7 +215,7 @@ bool TensorQueue::attempt(Lock& lock, Body body) noexcept {
   return false;
 }
 
-void TensorQueue::settle(Lock& lock, SavedFile& file, SavedFile::State state) noexcept {
+void TensorQueue::settle(Lock& lock, SavedFile& file, SavedFile::FileState state) noexcept {
   file.state = state;
   make_links(lock, file);
 }
@@ -229,7 +231,7 @@ void TensorQueue::make_link(SavedFile& file, const std::string& path) {
   std::string from;
   {
     const std::lock_guard lock(mutex_);
-    if (file.state != SavedFile::State::written)
+    if (file.state != SavedFile::FileState::written)
       throw IoError(display(path), "is not written: it would be the same file as " + display(file.path));
     from = file.path;
   }
@@ -259,7 +261,7 @@ void TensorQueue::work() {
   for (;;) {
     work_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    Task task = std::move(tasks_.front());
+    WriteTask task = std::move(tasks_.front());
     tasks_.pop_front();
     ++busy_;
     if (task.copy.memory) {
@@ -268,7 +270,7 @@ void TensorQueue::work() {
       held_ -= task.copy.view.bytes();
       recycle(std::move(task.copy));
       room_.notify_all();
-      settle(lock, *task.file, written ? SavedFile::State::written : SavedFile::State::gone);
+      settle(lock, *task.file, written ? SavedFile::FileState::written : SavedFile::FileState::gone);
     } else {
       make_links(lock, *task.file);
     }

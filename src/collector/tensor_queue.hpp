@@ -30,11 +30,11 @@ struct TensorCopy {
 
 /// The state of a tensor's file. The lock of its queue protects all of it.
 struct SavedFile {
-  enum class State : std::uint8_t { waiting, written, gone };
+  enum class FileState : std::uint8_t { waiting, written, gone };
   explicit SavedFile(std::string name) : path(std::move(name)) {}
 
   std::string path;
-  State state = State::waiting;
+  FileState state = FileState::waiting;
   bool forgotten = false;          // it gets no further names
   std::vector<std::string> links;  // names to add when it is written
 };
@@ -70,7 +70,7 @@ class TensorQueue {
  private:
   using File = std::shared_ptr<SavedFile>;
   using Lock = std::unique_lock<std::mutex>;
-  struct Task {
+  struct WriteTask {
     File file;
     TensorCopy copy;  // to be written; empty: the file only gets its links
   };
@@ -83,12 +83,12 @@ class TensorQueue {
   /// The checksum of the written elements; nothing if writing failed.
   std::optional<std::uint32_t> write_new(const File& file, const TensorView& view);
   /// These are called with the lock held.
-  void enqueue(Task task);
+  void enqueue(WriteTask task);
   std::optional<std::uint32_t> write_here(Lock& lock, SavedFile& file, const TensorView& view,
                                           std::optional<std::uint32_t> crc);
   void work();
   /// Sets the state that the file's links wait for.
-  void settle(Lock& lock, SavedFile& file, SavedFile::State state) noexcept;
+  void settle(Lock& lock, SavedFile& file, SavedFile::FileState state) noexcept;
   void make_links(Lock& lock, SavedFile& file) noexcept;
   void make_link(SavedFile& file, const std::string& path);
   /// Calls `body()` without the lock. If it throws, finish() reports it, and attempt() returns false.
@@ -100,7 +100,7 @@ class TensorQueue {
   std::condition_variable work_;
   std::condition_variable room_;
   std::uint64_t budget_ = 0;
-  std::deque<Task> tasks_;
+  std::deque<WriteTask> tasks_;
   std::uint64_t held_ = 0;  // bytes of tasks that wait or are being written
   std::size_t busy_ = 0;    // threads that write, or copy elements for a task
   bool stop_ = false;

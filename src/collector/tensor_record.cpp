@@ -17,7 +17,7 @@ namespace msprobe::collector {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 void append_member(std::string& out, int level, std::string_view key) {
   out += ',';
@@ -28,7 +28,7 @@ void append_member(std::string& out, int level, std::string_view key) {
 }
 
 bool is_float8(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).size == 1;
+  return tensor::info(dtype).kind == DTypeKind::floating && tensor::info(dtype).size == 1;
 }
 
 /// Rounds to as many bits of the mantissa as the type has; a number beyond its largest becomes infinite.
@@ -89,15 +89,15 @@ class Numbers {
 /// high.
 bool has_mean(DType dtype, const NumberRules& rules) {
   if (!rules.python_compatible || rules.mindspore) return true;
-  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64 && !rules.high_precision;
+  return tensor::info(dtype).kind == DTypeKind::floating && dtype != DType::float64 && !rules.high_precision;
 }
 
 /// The type to which the mean and the norm are rounded. Half precision is rounded to float32, not to its own
 /// type: a sum must not become infinite if no element is.
 DType rounding(DType dtype, const NumberRules& rules) {
-  if (tensor::info(dtype).kind == Kind::integer || dtype == DType::float64 || dtype == DType::complex128)
+  if (tensor::info(dtype).kind == DTypeKind::integer || dtype == DType::float64 || dtype == DType::complex128)
     return DType::float64;
-  if (tensor::info(dtype).kind == Kind::complex) return DType::float32;
+  if (tensor::info(dtype).kind == DTypeKind::complex) return DType::float32;
   if (rules.python_compatible) return dtype;
   return rules.high_precision ? DType::float64 : DType::float32;
 }
@@ -134,10 +134,11 @@ void append_hex(std::string& out, std::uint64_t value, int digits) {
 }
 
 /// The numbers of one tensor, computed on demand, unless they are known from before.
-class Values {
+class TensorNumbers {
  public:
   /// `saved`: a file will hold the elements.
-  Values(const TensorView& view, const msprobe_tensor& tensor, const Reuse& reuse, bool with_crc, bool saved)
+  TensorNumbers(const TensorView& view, const msprobe_tensor& tensor, const Reuse& reuse, bool with_crc,
+                bool saved)
       : view_(view), with_crc_(with_crc) {
     keep_.possible = reuse.cache != nullptr && reuse.owner && reuse.owner->keepable() &&
                      view.data != nullptr && view.count > 0 &&
@@ -154,7 +155,7 @@ class Values {
     with_crc_ = with_crc_ || (checked && !saved);  // the file's checksum is that of the copy that is written
     keep_.results = reuse.cache->find(view, keep_.identity, checked ? Check::checksum : Check::samples);
   }
-  Values(const TensorView& view, Keep keep, bool with_crc)
+  TensorNumbers(const TensorView& view, Keep keep, bool with_crc)
       : view_(view), with_crc_(with_crc), keep_(std::move(keep)) {}
   const Measured& measured() {
     Results& results = keep_.results;
@@ -190,7 +191,7 @@ std::string checksum_text(SummaryMode summary, std::uint64_t value) {
 }
 
 /// Empty if there are no bytes to compute it from.
-std::string crc32_text(const TensorView& view, Values& values) {
+std::string crc32_text(const TensorView& view, TensorNumbers& values) {
   std::string text;
   if (view.data == nullptr && view.count > 0) return text;
   append_hex(text, view.count == 0 ? 0 : values.crc(), 8);
@@ -202,28 +203,28 @@ void append_xor(std::string& out, const RecordRules& rules, const TensorView& vi
     out += "null";
     return;
   }
-  const Kind kind = tensor::info(view.dtype).kind;
-  if (rules.numbers.python_compatible && view.rank == 0 && kind == Kind::floating) {
+  const DTypeKind kind = tensor::info(view.dtype).kind;
+  if (rules.numbers.python_compatible && view.rank == 0 && kind == DTypeKind::floating) {
     append_json_real(out, measure(view).max);
     return;
   }
   std::uint64_t value = xor_of(view);
-  if (rules.numbers.python_compatible && view.rank == 0 && kind == Kind::integer)
+  if (rules.numbers.python_compatible && view.rank == 0 && kind == DTypeKind::integer)
     value = static_cast<std::uint64_t>(measure(view).integer_max);
   out += checksum_text(SummaryMode::xor_, value);
 }
 
 }  // namespace
 
-void append_numbers(std::string& out, int level, const NumberKind& kind, const NumberRules& rules,
+void append_numbers(std::string& out, int level, const NumberTraits& kind, const NumberRules& rules,
                     const Measured* measured) {
   Numbers numbers(out, level);
   if (!kind.dtype || measured == nullptr || measured->count == 0) return numbers.nulls();
   const DType dtype = *kind.dtype;
-  const Kind type = tensor::info(dtype).kind;
+  const DTypeKind type = tensor::info(dtype).kind;
   if (rules.python_compatible && is_float8(dtype)) return numbers.nulls();
 
-  if (type == Kind::boolean) {
+  if (type == DTypeKind::boolean) {
     numbers.boolean("Max", measured->max != 0);
     numbers.boolean("Min", measured->min != 0);
     if (kind.array) {
@@ -239,8 +240,8 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
     }
     return;
   }
-  const bool scalar = kind.scalar && !kind.array && type != Kind::complex;
-  if (type == Kind::integer) {
+  const bool scalar = kind.scalar && !kind.array && type != DTypeKind::complex;
+  if (type == DTypeKind::integer) {
     numbers.integer("Max", dtype, measured->integer_max);
     numbers.integer("Min", dtype, measured->integer_min);
     if (scalar) {
@@ -259,7 +260,7 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
   }
   // NumPy's results have the array's own type.
   const DType rounded = rounding(dtype, {rules.high_precision, rules.python_compatible || kind.array, false});
-  if (type == Kind::complex) {
+  if (type == DTypeKind::complex) {
     numbers.real("Mean", round_to(rounded, measured->mean));
     if (rules.mindspore || kind.array) {
       numbers.real("Norm", round_to(rounded, measured->norm));
@@ -276,7 +277,7 @@ void append_numbers(std::string& out, int level, const NumberKind& kind, const N
   double mean = measured->mean;
   double norm = measured->norm;
   // The Python tool sums in float32, so the sums of a mask overflow.
-  if (rules.python_compatible && !rules.mindspore && type == Kind::floating && dtype != DType::float64) {
+  if (rules.python_compatible && !rules.mindspore && type == DTypeKind::floating && dtype != DType::float64) {
     if (beyond_float(mean * static_cast<double>(measured->count))) mean = std::copysign(HUGE_VAL, mean);
     if (beyond_float(norm * norm)) norm = HUGE_VAL;
   }
@@ -322,7 +323,7 @@ LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& kee
   const RecordRules& rules = *deferred.rules;
   LateTexts texts;
   const bool by_crc = deferred.checksum && deferred.summary == SummaryMode::md5;
-  Values values(view, std::move(keep), by_crc);
+  TensorNumbers values(view, std::move(keep), by_crc);
   if (deferred.numbers)
     append_numbers(texts.numbers, deferred.level, deferred.kind, rules.numbers, &values.measured());
   if (by_crc) {
@@ -346,7 +347,7 @@ void fill(const Deferred& deferred, LateTexts texts) {
 }
 
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
-                   const TensorView& view, const Reuse& reuse, Record& record) {
+                   const TensorView& view, const Reuse& reuse, RecordedTensor& record) {
   const int level = record.level + 1;
   const std::optional<DType> dtype = dtype_of(tensor.dtype);
   const auto text = [&](std::string_view key, std::string_view value) {
@@ -364,8 +365,8 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   append_member(out, level, "shape");
   append_shape(out, level, view);
 
-  NumberKind kind{dtype, view.rank == 0,
-                  tensor.type != nullptr && std::string_view(tensor.type) == "numpy.ndarray"};
+  NumberTraits kind{dtype, view.rank == 0,
+                    tensor.type != nullptr && std::string_view(tensor.type) == "numpy.ndarray"};
   const bool checksums = !kind.array && rules.summary != SummaryMode::statistics;
   const bool by_xor = checksums && rules.summary == SummaryMode::xor_;
   const bool by_crc = checksums && rules.summary == SummaryMode::md5;
@@ -384,12 +385,12 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
       deferred.owner = reuse.owner;
     }
   }
-  const auto gap = [&](std::shared_ptr<Slot>& slot) {
-    slot = std::make_shared<Slot>();
+  const auto gap = [&](std::shared_ptr<LateText>& slot) {
+    slot = std::make_shared<LateText>();
     record.gaps.push_back({out.size(), slot});
     return slot;
   };
-  Values values(view, tensor, reuse, by_crc, named && rules.hard_links);
+  TensorNumbers values(view, tensor, reuse, by_crc, named && rules.hard_links);
   if (by_xor) {
     append_member(out, level, "md5");
     if (record.deferred) {

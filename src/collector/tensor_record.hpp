@@ -28,7 +28,7 @@ struct NumberRules {
 struct RecordRules;
 
 /// The properties that formatting of numbers needs; they outlive the tensor for numbers that arrive later.
-struct NumberKind {
+struct NumberTraits {
   std::optional<tensor::DType> dtype;  // empty: a type without values here
   bool scalar = false;                 // no axis
   bool array = false;                  // NumPy's array, by NumPy's rules
@@ -36,7 +36,7 @@ struct NumberKind {
 
 /// Appends `"Max": …, "Min": …, "Mean": …, "Norm": …` (with a comma and a new line before each); nulls
 /// without `measured`.
-void append_numbers(std::string& out, int level, const NumberKind& kind, const NumberRules& rules,
+void append_numbers(std::string& out, int level, const NumberTraits& kind, const NumberRules& rules,
                     const Measured* measured);
 
 /// Where results for the same elements may be known from.
@@ -55,11 +55,11 @@ struct Keep {
 
 /// The parts of a tensor's record that arrive later.
 struct Deferred {
-  std::shared_ptr<Slot> numbers;   // null: no numbers
-  std::shared_ptr<Slot> checksum;  // null: no checksum
+  std::shared_ptr<LateText> numbers;   // null: no numbers
+  std::shared_ptr<LateText> checksum;  // null: no checksum
   SummaryMode summary = SummaryMode::statistics;
   int level = 0;
-  NumberKind kind;
+  NumberTraits kind;
   TensorView there;  // without data, unless the elements are on a device
   // These are for elements that arrive later.
   std::shared_ptr<const RecordRules> rules;
@@ -74,13 +74,13 @@ void crop(TensorView& view, const std::vector<SliceRule>& rules);
 /// True if there are bytes for a file.
 bool has_file(const msprobe_tensor& tensor, const TensorView& view);
 
-struct Record {
-  int level = 0;                     // of the object
-  std::string data_name;             // of the file; may be empty
-  std::optional<Deferred> deferred;  // set if something arrives later:
-  std::vector<Section::Gap> gaps;    // its places in the text
-  bool nonfinite = false;            // Max or Min is NaN or infinite
-  std::string md5;                   // may be empty
+struct RecordedTensor {
+  int level = 0;                          // of the object
+  std::string data_name;                  // of the file; may be empty
+  std::optional<Deferred> deferred;       // set if something arrives later:
+  std::vector<MemberText::TextGap> gaps;  // its places in the text
+  bool nonfinite = false;                 // Max or Min is NaN or infinite
+  std::string md5;                        // may be empty
   Keep keep;
 };
 
@@ -96,6 +96,6 @@ void fill(const Deferred& deferred, LateTexts texts);
 
 /// Appends the object of a tensor. `view` has no data if the elements are not on the host.
 void append_record(std::string& out, const RecordRules& rules, const msprobe_tensor& tensor,
-                   const TensorView& view, const Reuse& reuse, Record& record);
+                   const TensorView& view, const Reuse& reuse, RecordedTensor& record);
 
 }  // namespace msprobe::collector

@@ -7,7 +7,7 @@ namespace msprobe::collector {
 namespace {
 
 /// Merges axes that are contiguous in memory, from the innermost out.
-void merge(Walk& walk) {
+void merge(VisitOrder& walk) {
   std::size_t kept = 0;
   for (std::size_t axis = 0; axis < walk.rank; ++axis) {
     if (kept > 0 && walk.stride[axis] == walk.stride[kept - 1] * walk.length[kept - 1]) {
@@ -34,8 +34,8 @@ bool TensorView::plain() const {
   return true;
 }
 
-Walk walk_in_order(const TensorView& view) {
-  Walk walk;
+VisitOrder walk_in_order(const TensorView& view) {
+  VisitOrder walk;
   walk.data = view.data;
   for (std::size_t axis = view.rank; axis-- > 0;) {
     if (view.shape[axis] == 1) continue;
@@ -47,8 +47,8 @@ Walk walk_in_order(const TensorView& view) {
   return walk;
 }
 
-Walk walk_in_memory(const TensorView& view) {
-  Walk walk;
+VisitOrder walk_in_memory(const TensorView& view) {
+  VisitOrder walk;
   walk.data = view.data;
   const auto size = static_cast<std::int64_t>(view.element_size());
   for (std::size_t axis = view.rank; axis-- > 0;) {
@@ -77,12 +77,12 @@ Walk walk_in_memory(const TensorView& view) {
 
 void resolve_signs(const TensorView& view, std::span<std::byte> elements) {
   const tensor::DTypeInfo& type = tensor::info(view.dtype);
-  if (type.kind == tensor::Kind::complex) {
+  if (type.kind == tensor::DTypeKind::complex) {
     const std::size_t component = type.size / 2;
     // If both apply, the sign of the imaginary part stays.
     if (view.negative) tensor::flip_signs(elements, component, 0, 2);
     if (view.negative != view.conjugate) tensor::flip_signs(elements, component, 1, 2);
-  } else if (view.negative && type.kind == tensor::Kind::floating) {
+  } else if (view.negative && type.kind == tensor::DTypeKind::floating) {
     tensor::flip_signs(elements, type.size, 0, 1);
   }
 }

@@ -31,7 +31,7 @@ struct TensorView {
 };
 
 /// An order in which to visit elements: axes from the innermost out, none of length 1, merged if possible.
-struct Walk {
+struct VisitOrder {
   const std::byte* data = nullptr;
   std::size_t rank = 0;
   std::uint64_t repetitions = 1;  // how often each element counts
@@ -65,9 +65,9 @@ struct Walk {
 };
 
 /// All elements in row-major order. The view must not be empty.
-Walk walk_in_order(const TensorView& view);
+VisitOrder walk_in_order(const TensorView& view);
 /// All elements in the fastest order: that of memory, with repeated ones once.
-Walk walk_in_memory(const TensorView& view);
+VisitOrder walk_in_memory(const TensorView& view);
 
 /// Changes the bytes to the elements' real values: other signs for negative and conjugate views.
 void resolve_signs(const TensorView& view, std::span<std::byte> elements);
@@ -91,7 +91,7 @@ void each_piece(const TensorView& view, Piece piece) {
     piece(std::span<const std::byte>(bytes));
     held = 0;
   };
-  const Walk walk = walk_in_order(view);
+  const VisitOrder walk = walk_in_order(view);
   const auto step = walk.inner_stride() * static_cast<std::int64_t>(size);
   walk.each_run(size, [&](const std::byte* from) {
     for (auto left = static_cast<std::size_t>(walk.inner_length()); left > 0;) {

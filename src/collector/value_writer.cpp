@@ -58,7 +58,7 @@ bool ValueWriter::item(std::string_view key) {
   return true;
 }
 
-void ValueWriter::go_back(const Mark& mark) noexcept {
+void ValueWriter::go_back(const ItemMark& mark) noexcept {
   json_.go_back(mark.json);
   begun_ = mark.begun;
 }

@@ -30,12 +30,12 @@ class ValueWriter {
   /// false if no item can be here: the value is complete, or the place is too deep.
   bool item(std::string_view key);
   /// A position before an item, to return to if the item is dropped.
-  struct Mark {
+  struct ItemMark {
     JsonWriter::Mark json;
     bool begun = false;
   };
-  Mark mark() const { return {json_.mark(), begun_}; }
-  void go_back(const Mark& mark) noexcept;
+  ItemMark mark() const { return {json_.mark(), begun_}; }
+  void go_back(const ItemMark& mark) noexcept;
 
   void open(std::string_view key, bool object);
   bool close();

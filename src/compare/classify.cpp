@@ -46,21 +46,21 @@ void refuse_tree(const std::string& path, const dump::GraphSearch& graph) {
 
 }  // namespace
 
-Found classify_everywhere(const Inputs& inputs) {
+ClassifiedPair classify_everywhere(const Inputs& inputs) {
   if (inputs.kind == DumpKind::atb || inputs.graph)
     throw UsageError("--local supports only dumps with a dump.json");
-  Found found;
+  ClassifiedPair found;
   found.target.tree.tree = dump::discover_everywhere(inputs.target, dump::RankNames::exact, true);
   found.golden.tree.tree = dump::discover_everywhere(inputs.golden, dump::RankNames::exact, true);
   return found;
 }
 
-Found classify(const Inputs& inputs, bool parted) {
+ClassifiedPair classify(const Inputs& inputs, bool parted) {
   const bool folders = is_folder(inputs.target) && is_folder(inputs.golden);
-  Found found;
+  ClassifiedPair found;
   if (inputs.kind == DumpKind::atb) {
     if (!folders) throw UsageError("-m atb needs folders with a statistic.csv");
-    found.layout = Layout::atb;
+    found.layout = InputLayout::atb;
     return found;
   }
   if (inputs.graph && !folders) {
@@ -68,11 +68,11 @@ Found classify(const Inputs& inputs, bool parted) {
   }
   if (folders && !parted) found.parts = mixed_parts(inputs);
   if (!found.parts.empty()) {
-    found.layout = Layout::mixed;
+    found.layout = InputLayout::mixed;
     return found;
   }
   if (asks_for_graph(inputs, parted)) {
-    found.layout = Layout::static_graphs;
+    found.layout = InputLayout::static_graphs;
     found.target.graph = dump::find_graph_folders(inputs.target);
     found.golden.graph = dump::find_graph_folders(inputs.golden);
     refuse_tree(inputs.target, found.target.graph);
@@ -82,10 +82,10 @@ Found classify(const Inputs& inputs, bool parted) {
   found.target = dump::look_at(inputs.target);
   found.golden = dump::look_at(inputs.golden);
   if (found.target.layout == found.golden.layout) {
-    if (found.target.layout == dump::Layout::saved_arrays) found.layout = Layout::single_saves;
-    if (found.target.layout == dump::Layout::static_graph) found.layout = Layout::static_graphs;
+    if (found.target.layout == dump::Layout::saved_arrays) found.layout = InputLayout::single_saves;
+    if (found.target.layout == dump::Layout::static_graph) found.layout = InputLayout::static_graphs;
   }
-  if (found.layout == Layout::dump_trees) {
+  if (found.layout == InputLayout::dump_trees) {
     found.target.tree.check();
     found.golden.tree.check();
   }

@@ -11,7 +11,7 @@
 
 namespace msprobe::compare {
 
-enum class Layout {
+enum class InputLayout {
   dump_trees,     // with dump.json or debug.json
   static_graphs,  // kernels of MindSpore's static graph
   single_saves,   // arrays saved one by one
@@ -19,8 +19,8 @@ enum class Layout {
   mixed,  // folders of dynamic and static graphs: each folder of a part is a separate dump
 };
 
-struct Found {
-  Layout layout = Layout::dump_trees;
+struct ClassifiedPair {
+  InputLayout layout = InputLayout::dump_trees;
   dump::Look target;  // not filled in for mixed dumps and those of ATB
   dump::Look golden;
   std::vector<std::string> parts;  // folders of mixed dumps that both have
@@ -28,10 +28,10 @@ struct Found {
 
 /// For paths on the local disks of several machines: only dumps with a dump.json. Throws as
 /// discover_everywhere() does.
-Found classify_everywhere(const Inputs& inputs);
+ClassifiedPair classify_everywhere(const Inputs& inputs);
 
 /// Throws UsageError if such paths cannot have the requested parts, and IoError or FormatError if they hold
 /// no known dump. `parted`: the paths are inside a part of mixed dumps, which has no parts itself.
-Found classify(const Inputs& inputs, bool parted = false);
+ClassifiedPair classify(const Inputs& inputs, bool parted = false);
 
 }  // namespace msprobe::compare

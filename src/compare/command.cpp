@@ -70,7 +70,7 @@ struct Typed {
 
 /// Reads compare.json of the 8.1.1 command line.
 void read_request(const std::string& path, bool stack_mode, CompareOptions& options) {
-  const Request request(path);
+  const RequestFile request(path);
   read_layout_keys(request.json(), path, options);
   options.inputs.target = request.text("npu_path", true);
   options.inputs.golden = request.text("bench_path", true);

@@ -29,16 +29,17 @@
 namespace msprobe::compare {
 namespace {
 
-Plan make_plan(const Found& found, const CompareOptions& options, const Rules& rules, Progress* progress) {
+TaskPlan make_plan(const ClassifiedPair& found, const CompareOptions& options, const Rules& rules,
+                   Progress* progress) {
   const Inputs& inputs = options.inputs;
   switch (found.layout) {
-    case Layout::static_graphs:
+    case InputLayout::static_graphs:
       return plan_static_graphs({inputs.target, found.target.graph}, {inputs.golden, found.golden.graph},
                                 inputs.graph.value_or(GraphSelection{}), progress);
-    case Layout::single_saves:
+    case InputLayout::single_saves:
       return plan_single_saves({inputs.target, found.target.saved.tags},
                                {inputs.golden, found.golden.saved.tags}, progress);
-    case Layout::atb:
+    case InputLayout::atb:
       return plan_atb(inputs.target, inputs.golden, progress);
     default:
       return plan_dump_trees(*found.target.tree.tree, *found.golden.tree.tree, options.rank, options.python,
@@ -81,7 +82,8 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
   return sinks;
 }
 
-CompareReport run(const Plan& plan, const Sinks& sinks, const std::string& mapping_file, Progress* progress) {
+CompareReport run(const TaskPlan& plan, const Sinks& sinks, const std::string& mapping_file,
+                  Progress* progress) {
   CompareReport report;
   report.one_sided = plan.one_sided;
   report.mapping_file = mapping_file;
@@ -106,9 +108,9 @@ void refuse_pairing(const CompareOptions& options) {
       "--suggest-mapping and --map-parameters");
 }
 
-CompareReport compare_found(const Found& found, const CompareOptions& options, const Rules& rules,
+CompareReport compare_found(const ClassifiedPair& found, const CompareOptions& options, const Rules& rules,
                             Progress* progress) {
-  const Plan plan = make_plan(found, options, rules, progress);
+  const TaskPlan plan = make_plan(found, options, rules, progress);
   if (!plan.entries && options.rank.diagnosis.first)
     throw UsageError("--first needs dumps with a dump.json: only their entries are diagnosed");
   if (!plan.entries && options.rank.merge_ranks)
@@ -167,8 +169,10 @@ CompareReport compare_parts(const std::vector<std::string>& parts, const Compare
   CompareReport all;
   all.mapping_file = options.rank.match.mapping_file;
   for (const std::string& part : parts) {
-    const std::vector<std::string> targets = names_in(options.inputs.target + "/" + part, Named::folders);
-    const std::vector<std::string> goldens = names_in(options.inputs.golden + "/" + part, Named::folders);
+    const std::vector<std::string> targets =
+        names_in(options.inputs.target + "/" + part, WhichNames::folders);
+    const std::vector<std::string> goldens =
+        names_in(options.inputs.golden + "/" + part, WhichNames::folders);
     report_missing(part, targets, goldens, "target", all);
     report_missing(part, goldens, targets, "golden", all);
     for (const std::string& name : targets) {
@@ -190,9 +194,10 @@ CompareReport compare(const CompareOptions& asked, Progress* progress) {
   if (!options.factors_file.empty())
     options.rank.factors = std::make_shared<const TensorFactors>(RuleFile::open(options.factors_file));
   const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
-  const Found found = options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
-  return found.layout == Layout::mixed ? compare_parts(found.parts, options, rules, progress)
-                                       : compare_found(found, options, rules, progress);
+  const ClassifiedPair found =
+      options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
+  return found.layout == InputLayout::mixed ? compare_parts(found.parts, options, rules, progress)
+                                            : compare_found(found, options, rules, progress);
 }
 
 }  // namespace msprobe::compare

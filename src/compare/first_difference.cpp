@@ -44,7 +44,7 @@ std::string rank_name(const RankDifferences& rank) {
   return rank.label.empty() ? "rank " + std::to_string(rank.number) : display(rank.label);
 }
 
-void render_place(std::string& out, const AnalyzedStep& step, const FirstDifference::Place& place,
+void render_place(std::string& out, const AnalyzedStep& step, const FirstDifference::DifferencePlace& place,
                   bool color) {
   const RankDifferences& rank = step.ranks[step.searched[place.rank]].differences;
   const std::string name = report::paint(display(place.entry->name), report::Color::red, color);
@@ -182,7 +182,7 @@ std::string difference_json(const AnalyzedStep& step) {
   JsonWriter json({.indent = kDifferenceIndent});
   json.open_object();
   for (std::size_t i = 0; i < step.first.places.size(); ++i) {
-    const FirstDifference::Place& place = step.first.places[i];
+    const FirstDifference::DifferencePlace& place = step.first.places[i];
     if (i == 0 || place.rank != step.first.places[i - 1].rank) {
       if (i != 0) json.close();
       json.open_list(fmt::format("rank_{}", step.ranks[step.searched[place.rank]].differences.number));
@@ -247,7 +247,7 @@ std::string render_differences(const DifferenceReport& report, bool color) {
                        human_count(compared), compared == 1 ? "" : "s", human_count(entries));
     const std::string count = human_count(differing) + (differing == 1 ? " differs" : " differ");
     out += (differing == 0 ? count : report::paint(count, report::Color::red, color)) + "\n";
-    const std::vector<FirstDifference::Place>& places = step.first.places;
+    const std::vector<FirstDifference::DifferencePlace>& places = step.first.places;
     for (std::size_t i = 0; i < places.size() && i < kMostPlaces; ++i)
       render_place(out, step, places[i], color);
     if (places.size() > kMostPlaces)

@@ -57,7 +57,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
       .details(
           "For rows paired under different names, `Err_message` says so.\n"
           "Can be combined with -am and -cm.");
-  const auto add = [&](PairingArguments::Mapping& mapping, const char* names, const char* help,
+  const auto add = [&](PairingArguments::MappingOption& mapping, const char* names, const char* help,
                        const char* details) {
     mapping.option = options.add(names, mapping.file, help).details(details);
   };
@@ -100,7 +100,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
 MatchOptions to_match_options(const PairingArguments& arguments) {
   struct Choice {
     const char* name;
-    const PairingArguments::Mapping& mapping;
+    const PairingArguments::MappingOption& mapping;
     Method method;
   };
   // The order is the Python tool's order of preference.

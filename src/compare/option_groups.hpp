@@ -14,15 +14,15 @@ namespace msprobe::compare {
 
 /// The pairing options as they were typed. -am, -cm and -lm may have no file.
 struct PairingArguments {
-  struct Mapping {
+  struct MappingOption {
     std::string file;
     Option option;
   };
   bool fuzzy = false;
-  Mapping api;
-  Mapping cell;
-  Mapping data;
-  Mapping layer;
+  MappingOption api;
+  MappingOption cell;
+  MappingOption data;
+  MappingOption layer;
   std::string suggest;
   Option suggest_option;
   std::string map_parameters;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kPartsForEach = 8;
 constexpr std::uint64_t kSmallestPart = std::uint64_t{64} << 20;
 
-std::vector<std::vector<std::size_t>> chains_of(const Plan& plan) {
+std::vector<std::vector<std::size_t>> chains_of(const TaskPlan& plan) {
   std::vector<std::vector<std::size_t>> chains;
   std::map<std::string_view, std::size_t> known;
   for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
@@ -37,14 +37,14 @@ std::vector<std::vector<std::size_t>> chains_of(const Plan& plan) {
 
 }  // namespace
 
-Spread::Spread(const Plan& plan, const Sinks& sinks, CompareReport& report, Progress* progress)
+Spread::Spread(const TaskPlan& plan, const Sinks& sinks, CompareReport& report, Progress* progress)
     : plan_(plan),
       sinks_(sinks),
       report_(report),
       progress_(progress),
       chains_(chains_of(plan)),
       parts_(plan.tasks.size()) {
-  for (const Task& task : plan.tasks) bytes_ += task.bytes;
+  for (const CompareTask& task : plan.tasks) bytes_ += task.bytes;
 }
 
 /// Computes tasks that are too large for one process in parts, together with all other chains; then runs
@@ -65,7 +65,7 @@ void Spread::run() {
   share(behind);
 }
 
-std::size_t Spread::parts_of(const Task& task) const {
+std::size_t Spread::parts_of(const CompareTask& task) const {
   const std::uint64_t processes = team().processes();
   if (processes == 1 || !task.compute_part || task.parted_bytes < bytes_ / (2 * processes)) return 0;
   const std::uint64_t each = std::max(bytes_ / (kPartsForEach * processes), kSmallestPart);
@@ -75,7 +75,7 @@ std::size_t Spread::parts_of(const Task& task) const {
 
 std::uint64_t Spread::bytes_of(const Unit& unit) const {
   if (unit.parts > 0) {
-    const Task& task = plan_.tasks[unit.task];
+    const CompareTask& task = plan_.tasks[unit.task];
     return task.parted_bytes / unit.parts + (task.bytes - task.parted_bytes);
   }
   std::uint64_t bytes = 0;
@@ -97,7 +97,7 @@ std::vector<std::uint32_t> Spread::processes_of(const Unit& unit) const {
 
 std::string Spread::name_of(const Unit& unit) const {
   const std::vector<std::size_t>& chain = chains_[unit.chain];
-  const Task& task = plan_.tasks[unit.parts > 0 ? unit.task : chain.front()];
+  const CompareTask& task = plan_.tasks[unit.parts > 0 ? unit.task : chain.front()];
   const std::string name = display(task.label.empty() ? task.target : task.label);
   if (unit.parts > 0) return fmt::format("{}, part {} of {} of its tensors", name, unit.part + 1, unit.parts);
   return chain.size() == 1 ? name : fmt::format("{}, and its {} later steps", name, chain.size() - 1);
@@ -121,7 +121,7 @@ void Spread::carry_results(std::size_t number, Packet& packet, Travel travel) {
 void Spread::share(const std::vector<Unit>& units) {
   units_.clear();
   SharedWork work;
-  for (const Task& task : plan_.tasks)
+  for (const CompareTask& task : plan_.tasks)
     work.plan = fingerprint(fingerprint(fingerprint(work.plan, task.label), task.target), task.golden);
   work.units = "units";
   work.name = [&](std::size_t number) { return name_of(units[number]); };
@@ -182,7 +182,7 @@ void Spread::compute(std::size_t number) {
 }
 
 void Spread::run_task(std::size_t index) {
-  const Task& task = plan_.tasks[index];
+  const CompareTask& task = plan_.tasks[index];
   TaskSummary& summary = report_.tasks[index];
   for (std::string& part : parts_[index]) task.take_part(std::move(part));
   try {

@@ -20,7 +20,7 @@ namespace msprobe::compare {
 class Spread {
  public:
   /// The arguments must outlive the object. The report has room for all tasks. `progress` may be null.
-  Spread(const Plan& plan, const Sinks& sinks, CompareReport& report, Progress* progress);
+  Spread(const TaskPlan& plan, const Sinks& sinks, CompareReport& report, Progress* progress);
 
   /// Runs all tasks and gives each to all sinks. The root then has all that the sinks keep.
   void run();
@@ -36,7 +36,7 @@ class Spread {
     packet(unit.chain, unit.task, unit.part, unit.parts);
   }
 
-  std::size_t parts_of(const Task& task) const;
+  std::size_t parts_of(const CompareTask& task) const;
   std::uint64_t bytes_of(const Unit& unit) const;
   std::vector<std::uint32_t> processes_of(const Unit& unit) const;
   std::string name_of(const Unit& unit) const;
@@ -49,7 +49,7 @@ class Spread {
   void carry_results(std::size_t number, Packet& packet, Travel travel);
   Unit unit(std::size_t number);
 
-  const Plan& plan_;
+  const TaskPlan& plan_;
   const Sinks& sinks_;
   CompareReport& report_;
   Progress* progress_;

@@ -19,7 +19,7 @@ class Progress;
 
 namespace msprobe::compare {
 
-struct Task {
+struct CompareTask {
   std::string label;   // "step0/rank1"; empty for two files
   std::string target;  // what is compared, as the summary shows it
   std::string golden;
@@ -47,8 +47,8 @@ struct Task {
   std::function<std::shared_ptr<const Rows>()> run;
 };
 
-struct Plan {
-  std::vector<Task> tasks;
+struct TaskPlan {
+  std::vector<CompareTask> tasks;
   std::vector<std::string> one_sided;  // "step0/rank3: only in target", …
   bool entries = false;                // the rows are those of entries: Rows::of_entries() is not null
   bool one_at_a_time = false;          // each task is parallel in itself and uses much memory

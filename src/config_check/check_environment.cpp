@@ -13,10 +13,10 @@
 namespace msprobe::config_check {
 namespace {
 
-using pack::Value;
+using pack::PackValue;
 using report::Severity;
 
-std::string trimmed_lower(const Value& value) {
+std::string trimmed_lower(const PackValue& value) {
   std::string text = pack::python_str(value);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return {};
@@ -26,10 +26,10 @@ std::string trimmed_lower(const Value& value) {
 }
 
 /// The variables of one side.
-class Side {
+class EnvironmentSide {
  public:
-  Side(const pack::Pack& pack, const Tables& tables) {
-    const pack::Member& member = pack.members(pack::Section::env).front();
+  EnvironmentSide(const pack::Pack& pack, const Tables& tables) {
+    const pack::PackMember& member = pack.members(pack::Section::env).front();
     const dump::Entry entry = read_object(pack, member);
     entry.children(0, [&](dump::Entry::Index child) {
       std::string name(entry.key(child));
@@ -44,12 +44,12 @@ class Side {
     const auto& variable = npu_ ? entry.npu : entry.gpu;
     return variable ? &*variable : nullptr;
   }
-  const Value& value(const EnvironmentEntry::Variable& variable) const {
+  const PackValue& value(const EnvironmentEntry::Variable& variable) const {
     const auto found = variables_.find(variable.name);
     return found == variables_.end() ? variable.default_value : found->second;
   }
   /// As it is set; null where it is not.
-  const Value* set(std::string_view name) const {
+  const PackValue* set(std::string_view name) const {
     const auto found = variables_.find(name);
     return found == variables_.end() ? nullptr : &found->second;
   }
@@ -57,13 +57,14 @@ class Side {
 
  private:
   bool npu_ = false;
-  std::map<std::string, Value, std::less<>> variables_;
+  std::map<std::string, PackValue, std::less<>> variables_;
 };
 
 /// Compares other variables that affect the numbers, including those that only one side sets.
-void check_numerics(const Side& bench, const Side& cmp, const Tables& tables, RowTable& rows) {
+void check_numerics(const EnvironmentSide& bench, const EnvironmentSide& cmp, const Tables& tables,
+                    RowTable& rows) {
   std::set<std::string_view> names;
-  for (const Side* side : {&bench, &cmp})
+  for (const EnvironmentSide* side : {&bench, &cmp})
     for (const auto& [name, unused] : side->variables()) names.insert(name);
   for (const EnvironmentEntry& entry : tables.environment)  // which have been compared
     for (const auto* variable : {&entry.npu, &entry.gpu})
@@ -71,11 +72,11 @@ void check_numerics(const Side& bench, const Side& cmp, const Tables& tables, Ro
   for (const std::string_view name : names) {
     const NumericVariable* const entry = tables.numeric(name);
     if (entry == nullptr) continue;
-    const Value* const a = bench.set(name);
-    const Value* const b = cmp.set(name);
+    const PackValue* const a = bench.set(name);
+    const PackValue* const b = cmp.set(name);
     if (a != nullptr && b != nullptr && trimmed_lower(*a) == trimmed_lower(*b)) continue;
     const bool sure = !entry->name.ends_with('*');
-    const auto text = [](const Value* value) {
+    const auto text = [](const PackValue* value) {
       return value == nullptr ? SheetCell(std::string("None")) : cell_of(*value);
     };
     rows.add({std::string(name), std::string(name), text(a), text(b), sure ? "error" : "warning"},
@@ -84,9 +85,9 @@ void check_numerics(const Side& bench, const Side& cmp, const Tables& tables, Ro
 }
 
 /// Compares settings of PyTorch. A pack from within a training has them in addition to the variables.
-void check_flags(const Side& bench, const Side& cmp, RowTable& rows) {
+void check_flags(const EnvironmentSide& bench, const EnvironmentSide& cmp, RowTable& rows) {
   for (const auto& [name, value] : bench.variables()) {
-    const Value* const other = name.starts_with("torch.") ? cmp.set(name) : nullptr;
+    const PackValue* const other = name.starts_with("torch.") ? cmp.set(name) : nullptr;
     if (other == nullptr || trimmed_lower(value) == trimmed_lower(*other)) continue;
     rows.add({name, name, cell_of(value), cell_of(*other), "error"}, Severity::error);
   }
@@ -95,7 +96,7 @@ void check_flags(const Side& bench, const Side& cmp, RowTable& rows) {
 /// The versions of packages by normalised name, from pip's list.
 std::map<std::string, std::string> read_packages(const pack::Pack& pack) {
   std::map<std::string, std::string> packages;
-  const pack::Member& member = pack.members(pack::Section::pip).front();
+  const pack::PackMember& member = pack.members(pack::Section::pip).front();
   const std::string text = pack.read(member);
   if (text.find('\0') != std::string::npos)
     throw FormatError(display(pack.name() + ": " + member.name), "not a list of packages: it holds a NUL");
@@ -118,24 +119,24 @@ std::string_view without_local(std::string_view version) {
 
 }  // namespace
 
-dump::Entry read_object(const pack::Pack& pack, const pack::Member& member) {
+dump::Entry read_object(const pack::Pack& pack, const pack::PackMember& member) {
   const std::string name = pack.name() + ": " + member.name;
   dump::Entry entry = dump::read_json(pack.read(member), name);
   if (!entry.is(0, dump::NodeKind::object)) throw FormatError(display(name), "not a JSON object");
   return entry;
 }
 
-Section check_environment(const Packs& packs, const Tables& tables) {
+SheetSection check_environment(const Packs& packs, const Tables& tables) {
   auto rows = std::make_unique<RowTable>(
       std::vector<std::string>{"bench_env_name", "cmp_env_name", "bench_value", "cmp_value", "level"});
-  const Side bench(packs.bench, tables);
-  const Side cmp(packs.cmp, tables);
+  const EnvironmentSide bench(packs.bench, tables);
+  const EnvironmentSide cmp(packs.cmp, tables);
   for (const EnvironmentEntry& entry : tables.environment) {
     const auto* const left = bench.variable(entry);
     const auto* const right = cmp.variable(entry);
     if (left != nullptr && right != nullptr) {
-      const Value& a = bench.value(*left);
-      const Value& b = cmp.value(*right);
+      const PackValue& a = bench.value(*left);
+      const PackValue& b = cmp.value(*right);
       if (trimmed_lower(a) == trimmed_lower(b)) continue;
       rows->add({left->name, right->name, cell_of(a), cell_of(b), "error"}, Severity::error);
     } else if (left != nullptr) {
@@ -148,7 +149,7 @@ Section check_environment(const Packs& packs, const Tables& tables) {
   }
   check_numerics(bench, cmp, tables, *rows);
   check_flags(bench, cmp, *rows);
-  const Status status = rows->status();
+  const SectionStatus status = rows->status();
   Coverage coverage;
   if (bench.variables().empty() && cmp.variables().empty()) {
     ++coverage.explained;
@@ -156,14 +157,14 @@ Section check_environment(const Packs& packs, const Tables& tables) {
     coverage.compared = tables.environment.size();  // variables that neither sets have their defaults
   }
   for (const auto& [name, value] : bench.variables()) {
-    const Value* const other = value.is(Value::Kind::null) ? cmp.set(name) : nullptr;
-    if (other != nullptr && other->is(Value::Kind::null)) coverage.miss("null in both packs", name);
+    const PackValue* const other = value.is(PackValue::Type::null) ? cmp.set(name) : nullptr;
+    if (other != nullptr && other->is(PackValue::Type::null)) coverage.miss("null in both packs", name);
   }
   return {
       .name = "env", .status = status, .table = std::move(rows), .coverage = coverage, .shown = {0, 1, 2, 3}};
 }
 
-Section check_packages(const Packs& packs, const Tables& tables, bool all) {
+SheetSection check_packages(const Packs& packs, const Tables& tables, bool all) {
   auto rows = std::make_unique<RowTable>(
       std::vector<std::string>{"package", "bench version", "cmp version", "level"});
   const auto bench = read_packages(packs.bench);
@@ -192,7 +193,7 @@ Section check_packages(const Packs& packs, const Tables& tables, bool all) {
       if (!listed.contains(name)) compare(name, name, Severity::warning);
     }
   }
-  const Status status = rows->status();
+  const SectionStatus status = rows->status();
   Coverage coverage;
   const auto has_version = [](const auto& package) { return !package.second.empty(); };
   if (std::ranges::none_of(bench, has_version) && std::ranges::none_of(cmp, has_version)) {

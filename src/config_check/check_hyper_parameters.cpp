@@ -15,7 +15,7 @@
 namespace msprobe::config_check {
 namespace {
 
-using pack::Value;
+using pack::PackValue;
 using report::Severity;
 
 constexpr double kSimilar = 0.8;                  // names must be more similar than this
@@ -36,17 +36,17 @@ std::string reduced(std::string_view name) {
 }
 
 /// Numbers and Booleans as Python prints them, and text as it is; so 4 and "4" are equal.
-std::optional<std::string> scalar_text(const Value& value) {
-  if (value.is_container() || value.is(Value::Kind::null)) return std::nullopt;
+std::optional<std::string> scalar_text(const PackValue& value) {
+  if (value.is_container() || value.is(PackValue::Type::null)) return std::nullopt;
   return pack::python_str(value);
 }
 
-bool equal_values(const Value& a, const Value& b) {
+bool equal_values(const PackValue& a, const PackValue& b) {
   const auto left = scalar_text(a);
   const auto right = scalar_text(b);
   if (left && right) {
     if (*left == *right) return true;
-    if (a.is(Value::Kind::boolean) || b.is(Value::Kind::boolean)) return false;
+    if (a.is(PackValue::Type::boolean) || b.is(PackValue::Type::boolean)) return false;
     const auto x = parse_number(*left);
     const auto y = parse_number(*right);
     return x && y && *x == *y;
@@ -55,15 +55,15 @@ bool equal_values(const Value& a, const Value& b) {
 }
 
 /// Numbers and Booleans as text, as the Python tool writes them in the sheet.
-SheetCell value_cell(const Value& value) {
-  if (value.is(Value::Kind::null)) return std::monostate{};
+SheetCell value_cell(const PackValue& value) {
+  if (value.is(PackValue::Type::null)) return std::monostate{};
   return pack::python_str(value);
 }
 
-class Matching {
+class ParameterMatching {
  public:
-  Matching(const std::string& file_name, const Value& bench, const Value& cmp, const Tables& tables,
-           RowTable& rows)
+  ParameterMatching(const std::string& file_name, const PackValue& bench, const PackValue& cmp,
+                    const Tables& tables, RowTable& rows)
       : file_name_(file_name),
         bench_(bench),
         cmp_(cmp),
@@ -98,8 +98,8 @@ class Matching {
   void pair(std::size_t bench, std::size_t cmp, const std::string& how, bool exact) {
     matched_[bench] = true;
     taken_[cmp] = true;
-    const Value& a = bench_.items()[bench];
-    const Value& b = cmp_.items()[cmp];
+    const PackValue& a = bench_.items()[bench];
+    const PackValue& b = cmp_.items()[cmp];
     const bool equal = equal_values(a, b);
     if (equal && exact) return;
     rows_.add({file_name_, bench_.keys()[bench], cmp_.keys()[cmp], value_cell(a), value_cell(b), how,
@@ -202,8 +202,8 @@ class Matching {
   }
 
   const std::string& file_name_;
-  const Value& bench_;
-  const Value& cmp_;
+  const PackValue& bench_;
+  const PackValue& cmp_;
   const Tables& tables_;
   RowTable& rows_;
   std::vector<bool> taken_;    // of cmp
@@ -211,11 +211,11 @@ class Matching {
   std::size_t work_left_ = kMostWork;
 };
 
-Value read_parameters(const pack::Pack& pack, const pack::Member& member) {
+PackValue read_parameters(const pack::Pack& pack, const pack::PackMember& member) {
   return pack::from_entry(read_object(pack, member), 0, pack.name() + ": " + member.name);
 }
 
-std::set<std::string> reduced_names(const Value& parameters) {
+std::set<std::string> reduced_names(const PackValue& parameters) {
   std::set<std::string> names;
   for (const std::string& name : parameters.keys()) names.insert(reduced(name));
   return names;
@@ -223,9 +223,9 @@ std::set<std::string> reduced_names(const Value& parameters) {
 
 /// Leaves out the names that the processes of both packs recorded: a process used the values that it
 /// recorded, regardless of its script.
-Value not_recorded(const Value& parameters, const std::set<std::string>& bench,
-                   const std::set<std::string>& cmp) {
-  Value left = Value::map();
+PackValue not_recorded(const PackValue& parameters, const std::set<std::string>& bench,
+                       const std::set<std::string>& cmp) {
+  PackValue left = PackValue::map();
   for (std::size_t i = 0; i < parameters.items().size(); ++i) {
     const std::string& name = parameters.keys()[i];
     const std::string plain = reduced(name);
@@ -240,14 +240,14 @@ std::vector<std::string> hyper_parameter_columns() {
   return {"file_name", "bench_para", "cmp_para", "bench_value", "cmp_value", "matched_with", "level"};
 }
 
-bool compare_hyper_parameters(const std::string& file_name, const Value& bench, const Value& cmp,
+bool compare_hyper_parameters(const std::string& file_name, const PackValue& bench, const PackValue& cmp,
                               const Tables& tables, RowTable& rows) {
-  return Matching(file_name, bench, cmp, tables, rows).run();
+  return ParameterMatching(file_name, bench, cmp, tables, rows).run();
 }
 
-Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
+SheetSection check_hyper_parameters(const Packs& packs, const Tables& tables) {
   auto rows = std::make_unique<RowTable>(hyper_parameter_columns());
-  Section section;
+  SheetSection section;
   section.name = "hyperparameters";
   constexpr const char* kRecorded = "hyperparameters/hyperparameters_dynamic.json";
   const auto* const bench_recorded = packs.bench.find(pack::Section::hyperparameters, kRecorded);
@@ -269,8 +269,8 @@ Section check_hyper_parameters(const Packs& packs, const Tables& tables) {
                 Severity::error);
       continue;
     }
-    Value ours = read_parameters(packs.bench, *bench);
-    Value theirs = read_parameters(packs.cmp, *cmp);
+    PackValue ours = read_parameters(packs.bench, *bench);
+    PackValue theirs = read_parameters(packs.cmp, *cmp);
     if (name != kRecorded && bench_recorded != nullptr && cmp_recorded != nullptr) {
       const std::set<std::string> by_bench = reduced_names(read_parameters(packs.bench, *bench_recorded));
       const std::set<std::string> by_cmp = reduced_names(read_parameters(packs.cmp, *cmp_recorded));

@@ -22,7 +22,7 @@ constexpr double kAlike = 0.8;
 constexpr std::size_t kMostComparisons = 20'000'000;  // of stacks and short frames, in one pack
 
 /// `File /a/b.py, line 3, in main, x = f()`
-struct Frame {
+struct StackFrame {
   std::string_view file;  // without folders
   std::string_view function;
   std::string_view text;
@@ -37,7 +37,7 @@ bool is_own_file(std::string_view path) {
                      [&](std::string_view part) { return path.find(part) != std::string_view::npos; });
 }
 
-Frame parse_frame(std::string_view frame) {
+StackFrame parse_frame(std::string_view frame) {
   constexpr std::string_view kFile = "File ";
   constexpr std::string_view kLine = ", line ";
   constexpr std::string_view kIn = ", in ";
@@ -49,7 +49,7 @@ Frame parse_frame(std::string_view frame) {
     const std::size_t digits = at;
     while (at < frame.size() && frame[at] >= '0' && frame[at] <= '9') ++at;
     if (at == digits || !frame.substr(at).starts_with(kIn)) continue;
-    Frame parsed;
+    StackFrame parsed;
     const std::string_view path = frame.substr(kFile.size(), line - kFile.size());
     parsed.file = path.substr(path.rfind('/') + 1);
     parsed.own = is_own_file(path);
@@ -62,7 +62,7 @@ Frame parse_frame(std::string_view frame) {
   return {};
 }
 
-bool alike(const Frame& a, const Frame& b) {
+bool alike(const StackFrame& a, const StackFrame& b) {
   const double p = a.file == b.file && !a.file.empty() ? 1 : 0;
   const double f = a.function == b.function ? 1 : 0;
   // An equal text cannot compensate for a different file or function.
@@ -72,15 +72,15 @@ bool alike(const Frame& a, const Frame& b) {
 }
 
 /// The extra cost of comparing two frames with long texts.
-std::size_t work(const Frame& a, const Frame& b) {
+std::size_t work(const StackFrame& a, const StackFrame& b) {
   constexpr std::size_t kPerStep = 1024;
   if (a.file != b.file || a.function != b.function || a.text == b.text) return 0;
   return std::min(a.text.size(), kMostCompared) * std::min(b.text.size(), kMostCompared) / kPerStep;
 }
 
-struct Call {
+struct RandomCall {
   std::vector<std::string> stack;
-  std::vector<Frame> frames;  // without those of msprobe's package
+  std::vector<StackFrame> frames;  // without those of msprobe's package
   SheetCell count;
   std::string joined() const {
     std::string out;
@@ -93,21 +93,21 @@ struct Call {
 };
 
 /// An operation and its calls, in the order of the file.
-struct Operation {
+struct RandomOperation {
   std::string name;
-  std::vector<Call> calls;
+  std::vector<RandomCall> calls;
 };
 
 /// Adds calls to an operation. Calls that differ only inside msprobe's package come from one place of the
 /// training and count as one.
 class CallList {
  public:
-  explicit CallList(std::vector<Call>& calls) : calls_(calls) {}
+  explicit CallList(std::vector<RandomCall>& calls) : calls_(calls) {}
 
-  void add(Call call) {
+  void add(RandomCall call) {
     if (call.frames.size() != call.stack.size()) {
       std::string place;
-      for (const Frame& frame : call.frames)
+      for (const StackFrame& frame : call.frames)
         place.append(frame.file).append(1, '\n').append(frame.function).append(1, '\n').append(frame.text) +=
             '\n';
       const auto [found, added] = places_.try_emplace(std::move(place), calls_.size());
@@ -123,19 +123,19 @@ class CallList {
     return whole != nullptr && other != nullptr && !__builtin_add_overflow(*whole, *other, whole);
   }
 
-  std::vector<Call>& calls_;
+  std::vector<RandomCall>& calls_;
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& member) {
+std::vector<RandomOperation> read_calls(const pack::Pack& pack, const pack::PackMember& member) {
   const Entry entry = read_object(pack, member);
   const auto fail = [&](std::string_view operation) {
     throw FormatError(display(pack.name() + ": " + member.name),
                       display(operation) + " is not a list of calls with count and stack");
   };
-  std::vector<Operation> operations;
+  std::vector<RandomOperation> operations;
   entry.children(0, [&](Entry::Index child) {
-    Operation& operation = operations.emplace_back();
+    RandomOperation& operation = operations.emplace_back();
     operation.name = entry.key(child);
     CallList calls(operation.calls);
     if (!entry.is(child, dump::NodeKind::array)) fail(operation.name);
@@ -143,11 +143,11 @@ std::vector<Operation> read_calls(const pack::Pack& pack, const pack::Member& me
       const Entry::Index count = entry.find(item, "count");
       const Entry::Index stack = entry.find(item, "stack");
       if (count == Entry::kNone || !entry.is(stack, dump::NodeKind::array)) fail(operation.name);
-      Call call;
+      RandomCall call;
       call.count = cell_of(pack::from_entry(entry, count, pack.name()));
       entry.children(stack, [&](Entry::Index frame) { call.stack.push_back(entry.python_str(frame)); });
       for (const std::string& frame : call.stack) {
-        const Frame parsed = parse_frame(frame);
+        const StackFrame parsed = parse_frame(frame);
         if (!parsed.own) call.frames.push_back(parsed);
       }
       calls.add(std::move(call));
@@ -161,24 +161,24 @@ class RankComparison {
   RankComparison(std::uint64_t rank, RowTable& rows, std::size_t& budget)
       : rank_(rank), rows_(rows), budget_(budget) {}
 
-  void run(const std::vector<Operation>& bench, const std::vector<Operation>& cmp) {
-    static const std::vector<Call> kNone;
-    std::unordered_map<std::string_view, const Operation*> others;
-    for (const Operation& operation : cmp) others.emplace(operation.name, &operation);
+  void run(const std::vector<RandomOperation>& bench, const std::vector<RandomOperation>& cmp) {
+    static const std::vector<RandomCall> kNone;
+    std::unordered_map<std::string_view, const RandomOperation*> others;
+    for (const RandomOperation& operation : cmp) others.emplace(operation.name, &operation);
     std::set<std::string_view> seen;
-    for (const Operation& operation : bench) {
+    for (const RandomOperation& operation : bench) {
       seen.insert(operation.name);
       const auto found = others.find(operation.name);
       compare(operation.name, operation.calls, found == others.end() ? kNone : found->second->calls);
     }
-    for (const Operation& operation : cmp) {
+    for (const RandomOperation& operation : cmp) {
       if (!seen.contains(operation.name)) compare(operation.name, kNone, operation.calls);
     }
   }
 
  private:
   /// `first` is the text from which a difference is measured.
-  bool match(const Call& first, const Call& second) {
+  bool match(const RandomCall& first, const RandomCall& second) {
     spend(1);
     if (first.frames.size() != second.frames.size()) return false;
     for (std::size_t i = 0; i < first.frames.size(); ++i) {
@@ -193,11 +193,13 @@ class RankComparison {
     budget_ -= steps;
   }
 
-  void compare(const std::string& name, const std::vector<Call>& bench, const std::vector<Call>& cmp) {
+  void compare(const std::string& name, const std::vector<RandomCall>& bench,
+               const std::vector<RandomCall>& cmp) {
     const auto rank = static_cast<std::int64_t>(rank_);
-    for (const Call& call : bench) {
+    for (const RandomCall& call : bench) {
       check_interrupt();
-      const auto partner = std::ranges::find_if(cmp, [&](const Call& other) { return match(other, call); });
+      const auto partner =
+          std::ranges::find_if(cmp, [&](const RandomCall& other) { return match(other, call); });
       if (partner == cmp.end()) {
         rows_.add({name, rank, call.joined(), kNoMatch, call.count, std::int64_t{0}, false}, Severity::error);
         continue;
@@ -206,9 +208,9 @@ class RankComparison {
       rows_.add({name, rank, call.joined(), partner->joined(), call.count, partner->count, equal},
                 equal ? Severity::none : Severity::error);
     }
-    for (const Call& call : cmp) {
+    for (const RandomCall& call : cmp) {
       check_interrupt();
-      if (std::ranges::any_of(bench, [&](const Call& other) { return match(other, call); })) continue;
+      if (std::ranges::any_of(bench, [&](const RandomCall& other) { return match(other, call); })) continue;
       rows_.add({name, rank, kNoMatch, call.joined(), std::int64_t{0}, call.count, false}, Severity::error);
     }
   }
@@ -224,23 +226,23 @@ bool frames_match(std::string_view bench, std::string_view cmp) {
   return alike(parse_frame(bench), parse_frame(cmp));
 }
 
-Section check_random(const Packs& packs) {
+SheetSection check_random(const Packs& packs) {
   auto rows = std::make_unique<RowTable>(std::vector<std::string>{
       "op", "rank", "bench_stack", "cmp_stack", "bench_count", "cmp_count", "check_result"});
-  Section section;
+  SheetSection section;
   section.name = "random";
   std::set<std::uint64_t> ranks;
   const auto& bench = packs.bench.members(pack::Section::random);
   const auto& cmp = packs.cmp.members(pack::Section::random);
   for (const auto* members : {&bench, &cmp}) {
-    for (const pack::Member& member : *members) ranks.insert(member.rank);
+    for (const pack::PackMember& member : *members) ranks.insert(member.rank);
   }
   std::size_t budget = kMostComparisons;
   for (const std::uint64_t rank : ranks) {
-    const auto calls = [&](const pack::Pack& pack, const std::vector<pack::Member>& members) {
+    const auto calls = [&](const pack::Pack& pack, const std::vector<pack::PackMember>& members) {
       const auto found =
-          std::ranges::find_if(members, [&](const pack::Member& member) { return member.rank == rank; });
-      return found == members.end() ? std::vector<Operation>() : read_calls(pack, *found);
+          std::ranges::find_if(members, [&](const pack::PackMember& member) { return member.rank == rank; });
+      return found == members.end() ? std::vector<RandomOperation>() : read_calls(pack, *found);
     };
     RankComparison(rank, *rows, budget).run(calls(packs.bench, bench), calls(packs.cmp, cmp));
   }

@@ -35,7 +35,7 @@ struct TensorRow {
 };
 
 /// The rows of one rank in one step.
-struct Block {
+struct RankTensors {
   std::uint64_t step = 0;
   std::uint64_t rank = 0;
   std::vector<std::string> names;
@@ -58,7 +58,7 @@ class TensorTable final : public SheetTable {
       : SheetTable({"step", "rank", name_column, "equal", "max_relative_diff", "min_relative_diff",
                     "mean_relative_diff", "norm_relative_diff"}) {}
 
-  void add(const Block& block) {
+  void add(const RankTensors& block) {
     // A name is the same in every step, so it is kept once.
     for (TensorRow row : block.rows) {
       const auto [place, inserted] = ids_.emplace(block.names[row.name], names_.size());
@@ -80,7 +80,7 @@ class TensorTable final : public SheetTable {
     const TensorRow& row = rows_[index];
     const auto start =
         std::upper_bound(starts_.begin(), starts_.end(), index,
-                         [](std::size_t value, const Start& each) { return value < each.end; });
+                         [](std::size_t value, const RankStart& each) { return value < each.end; });
     cells.emplace_back(static_cast<std::int64_t>(start->step));
     cells.emplace_back(static_cast<std::int64_t>(start->rank));
     cells.emplace_back(report::Text{names_[row.name]});
@@ -101,7 +101,7 @@ class TensorTable final : public SheetTable {
   }
 
  private:
-  struct Start {
+  struct RankStart {
     std::size_t end;  // after its last row
     std::uint64_t step;
     std::uint64_t rank;
@@ -109,7 +109,7 @@ class TensorTable final : public SheetTable {
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::size_t> ids_;
   std::vector<TensorRow> rows_;
-  std::vector<Start> starts_;
+  std::vector<RankStart> starts_;
 };
 
 bool is_number(const Entry& entry, Entry::Index node) {
@@ -148,7 +148,7 @@ bool compare_numbers(const Entry& a, Entry::Index left, const Entry& b, Entry::I
 }
 
 void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::Index right, std::string name,
-                     Block& block) {
+                     RankTensors& block) {
   TensorRow row;
   row.equal = Equal::yes;
   bool any_number = false;
@@ -181,7 +181,8 @@ void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::I
 /// Walks the trees of a model's inputs on both sides together.
 class TreeComparison {
  public:
-  TreeComparison(const Entry& bench, const Entry& cmp, Block& block) : a_(bench), b_(cmp), block_(block) {}
+  TreeComparison(const Entry& bench, const Entry& cmp, RankTensors& block)
+      : a_(bench), b_(cmp), block_(block) {}
 
   void run() { objects(0, 0, "", 0); }
 
@@ -250,10 +251,10 @@ class TreeComparison {
 
   const Entry& a_;
   const Entry& b_;
-  Block& block_;
+  RankTensors& block_;
 };
 
-void compare_weights(const Entry& bench, const Entry& cmp, Block& block) {
+void compare_weights(const Entry& bench, const Entry& cmp, RankTensors& block) {
   std::unordered_map<std::string_view, Entry::Index> others;
   cmp.children(0, [&](Entry::Index child) { others.emplace(cmp.key(child), child); });
   std::set<std::string_view> seen;
@@ -281,16 +282,17 @@ void compare_weights(const Entry& bench, const Entry& cmp, Block& block) {
 }
 
 /// A member of one pack and its partner in the other.
-struct Pair {
-  const pack::Member* bench = nullptr;
-  const pack::Member* cmp = nullptr;
+struct MemberPair {
+  const pack::PackMember* bench = nullptr;
+  const pack::PackMember* cmp = nullptr;
 };
 
-std::vector<Pair> pair_members(const std::vector<pack::Member>& bench, const std::vector<pack::Member>& cmp) {
-  const auto order = [](const pack::Member& a, const pack::Member& b) {
+std::vector<MemberPair> pair_members(const std::vector<pack::PackMember>& bench,
+                                     const std::vector<pack::PackMember>& cmp) {
+  const auto order = [](const pack::PackMember& a, const pack::PackMember& b) {
     return std::tie(a.step, a.rank, a.name) < std::tie(b.step, b.rank, b.name);
   };
-  std::vector<Pair> pairs;
+  std::vector<MemberPair> pairs;
   auto left = bench.begin();
   auto right = cmp.begin();
   while (left != bench.end() || right != cmp.end()) {
@@ -306,7 +308,8 @@ std::vector<Pair> pair_members(const std::vector<pack::Member>& bench, const std
 }
 
 /// Names of the entries of a rank that only one side has; of a dataset the name of its file.
-void one_sided(const pack::Pack& pack, const pack::Member& member, Equal equal, bool weights, Block& block) {
+void one_sided(const pack::Pack& pack, const pack::PackMember& member, Equal equal, bool weights,
+               RankTensors& block) {
   if (!weights) {
     block.add(std::string(member.file()), equal);
     return;
@@ -316,21 +319,21 @@ void one_sided(const pack::Pack& pack, const pack::Member& member, Equal equal, 
   if (block.rows.empty()) block.add(std::string(member.file()), equal);
 }
 
-Section check_tensors(const Packs& packs, pack::Section which) {
+SheetSection check_tensors(const Packs& packs, pack::Section which) {
   const bool weights = which == pack::Section::weights;
   auto table = std::make_unique<TensorTable>(weights ? "weight_name" : "tag");
-  const std::vector<Pair> pairs = pair_members(packs.bench.members(which), packs.cmp.members(which));
-  Section section;
+  const std::vector<MemberPair> pairs = pair_members(packs.bench.members(which), packs.cmp.members(which));
+  SheetSection section;
   section.name = pack::name_of(which);
   constexpr std::size_t kAtOnce = 256;  // blocks in memory besides the table
   for (std::size_t first = 0; first < pairs.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, pairs.size() - first);
-    std::vector<Block> blocks(count);
+    std::vector<RankTensors> blocks(count);
     std::vector<std::string> failures(count);
     parallel_for(count, [&](std::size_t i) {
-      const Pair& pair = pairs[first + i];
-      const pack::Member& any = pair.bench != nullptr ? *pair.bench : *pair.cmp;
-      Block& block = blocks[i];
+      const MemberPair& pair = pairs[first + i];
+      const pack::PackMember& any = pair.bench != nullptr ? *pair.bench : *pair.cmp;
+      RankTensors& block = blocks[i];
       block.step = any.step;
       block.rank = any.rank;
       try {
@@ -371,11 +374,11 @@ Section check_tensors(const Packs& packs, pack::Section which) {
 
 }  // namespace
 
-Section check_dataset(const Packs& packs) {
+SheetSection check_dataset(const Packs& packs) {
   return check_tensors(packs, pack::Section::dataset);
 }
 
-Section check_weights(const Packs& packs) {
+SheetSection check_weights(const Packs& packs) {
   return check_tensors(packs, pack::Section::weights);
 }
 

@@ -43,8 +43,8 @@ bool in_table(const Tables& tables, std::string_view name) {
       tables.npu_marks, [&](const std::string& mark) { return name.find(mark) != std::string_view::npos; });
 }
 
-pack::Value as_map(const pack::FlatMap& flat) {
-  pack::Value map = pack::Value::map();
+pack::PackValue as_map(const pack::FlatMap& flat) {
+  pack::PackValue map = pack::PackValue::map();
   for (const auto& [name, value] : flat.items()) map.push(name, value);
   return map;
 }
@@ -61,7 +61,7 @@ CollectResult collect(const CollectOptions& options, const Tables& tables, const
 
   pack::EnvironmentOptions wanted{tables.secrets, {}};
   if (options.only_table) wanted.wanted = [&](std::string_view name) { return in_table(tables, name); };
-  const pack::Value variables = pack::environment(options.variables, wanted);
+  const pack::PackValue variables = pack::environment(options.variables, wanted);
   result.variables = variables.items().size();
   writer.add_json("env", variables);
 

@@ -24,7 +24,7 @@
 namespace msprobe::config_check {
 namespace {
 
-enum class Kind { pack, checkpoint };
+enum class ConfigInput { pack, checkpoint };
 
 bool has_tensors(const std::shared_ptr<const ByteSource>& file) {
   try {
@@ -39,11 +39,11 @@ bool has_tensors(const std::shared_ptr<const ByteSource>& file) {
 }
 
 /// The kind of the path, judged by its content. IoError if it does not exist.
-Kind kind_of(const std::string& path) {
-  if (is_folder(path)) return Kind::checkpoint;
+ConfigInput kind_of(const std::string& path) {
+  if (is_folder(path)) return ConfigInput::checkpoint;
   const auto file = open_file(path);
-  if (first_bytes(*file, 2) == "PK") return has_tensors(file) ? Kind::checkpoint : Kind::pack;
-  return path.ends_with("zip") ? Kind::pack : Kind::checkpoint;
+  if (first_bytes(*file, 2) == "PK") return has_tensors(file) ? ConfigInput::checkpoint : ConfigInput::pack;
+  return path.ends_with("zip") ? ConfigInput::pack : ConfigInput::checkpoint;
 }
 
 class ConfigCheckCommand final : public Command {
@@ -160,14 +160,14 @@ class ConfigCheckCommand final : public Command {
   }
 
   Outcome run_compare(const Tables& tables, const Context& context) const {
-    const Kind first = kind_of(pair_[0]);
-    const Kind second = kind_of(pair_[1]);
+    const ConfigInput first = kind_of(pair_[0]);
+    const ConfigInput second = kind_of(pair_[1]);
     if (first != second) {
       throw UsageError(
-          "-c compares two packs or two checkpoints: " + display(pair_[first == Kind::pack ? 0 : 1]) +
-          " is a pack, " + display(pair_[first == Kind::pack ? 1 : 0]) + " is not");
+          "-c compares two packs or two checkpoints: " + display(pair_[first == ConfigInput::pack ? 0 : 1]) +
+          " is a pack, " + display(pair_[first == ConfigInput::pack ? 1 : 0]) + " is not");
     }
-    if (first == Kind::checkpoint) return run_checkpoints(context);
+    if (first == ConfigInput::checkpoint) return run_checkpoints(context);
     ComparePacksOptions options;
     options.bench = pair_[0];
     options.cmp = pair_[1];
@@ -181,14 +181,14 @@ class ConfigCheckCommand final : public Command {
     const PackComparison comparison = compare_packs_to_files(options, tables);
     bool failed = false;
     for (const std::string& warning : comparison.warnings) log_warning(warning);
-    for (const Section& section : comparison.sections) {
+    for (const SheetSection& section : comparison.sections) {
       failed = failed || section.unreadable;
       if (section.unreadable) {
         for (const std::string& reason : section.reasons) log_error(reason);
       }
     }
     const RowTable summary = summary_table(comparison);
-    const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const Section& section) {
+    const std::size_t warnings = std::ranges::count_if(comparison.sections, [](const SheetSection& section) {
       return section.table && section.table->warnings() != 0;
     });
     // Compared with an empty pack everything is missing, which says nothing about the other pack.
@@ -203,12 +203,12 @@ class ConfigCheckCommand final : public Command {
   Outcome run_checkpoints(const Context& context) const {
     if (!formats_.empty() || all_packages_)
       throw UsageError("--format and --all-packages are for packs only");
-    checkpoint::CompareOptions options;
+    checkpoint::CheckpointOptions options;
     options.first = pair_[0];
     options.second = pair_[1];
     if (!output_.empty()) options.output = output_;
     options.existing = existing_;
-    const checkpoint::CompareReport report = checkpoint::compare(options, context.progress);
+    const checkpoint::CheckpointReport report = checkpoint::compare(options, context.progress);
     for (const std::string& warning : report.warnings) log_warning(warning);
     log_info(checkpoint::render_summary(report, context.color));
     if (const std::string reason = report.nothing_in_common(); !reason.empty()) {

@@ -42,14 +42,14 @@ bool has(const pack::Pack& pack, pack::Section which) {
   return !pack.members(which).empty() || !pack.misplaced(which).empty();
 }
 
-Section check_section(pack::Section which, const Packs& packs, const ComparePacksOptions& options,
-                      const Tables& tables) {
+SheetSection check_section(pack::Section which, const Packs& packs, const ComparePacksOptions& options,
+                           const Tables& tables) {
   const bool in_bench = has(packs.bench, which);
   const bool in_cmp = has(packs.cmp, which);
-  Section section;
+  SheetSection section;
   section.name = pack::name_of(which);
   if (!in_bench || !in_cmp) {
-    section.status = Status::missing;
+    section.status = SectionStatus::missing;
     if (in_bench || in_cmp) section.coverage.miss("only one pack has the section", section.name);
     section.reasons.emplace_back(in_bench ? "only in bench" : in_cmp ? "only in cmp" : "in neither pack");
     return section;
@@ -62,11 +62,11 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
   }
   if (packs.bench.members(which).empty() || packs.cmp.members(which).empty()) {
     section.unreadable = true;
-    section.status = Status::unreadable;
+    section.status = SectionStatus::unreadable;
     return section;
   }
   try {
-    Section checked = [&] {
+    SheetSection checked = [&] {
       switch (which) {
         case pack::Section::env:
           return check_environment(packs, tables);
@@ -87,12 +87,12 @@ Section check_section(pack::Section which, const Packs& packs, const ComparePack
     section = std::move(checked);
     if (!section.reasons.empty()) {
       section.unreadable = true;
-      section.status = Status::error;
+      section.status = SectionStatus::error;
     }
   } catch (const FormatError& error) {
     section.table.reset();
     section.unreadable = true;
-    section.status = Status::unreadable;
+    section.status = SectionStatus::unreadable;
     section.reasons.emplace_back(error.what());
   }
   return section;
@@ -117,7 +117,7 @@ PackComparison compare(const Packs& packs, const ComparePacksOptions& options, c
 void write_tables(PackComparison& comparison, const ComparePacksOptions& options) {
   const RowTable summary = summary_table(comparison);
   std::vector<report::NamedTable> tables = {{"summary", &summary}};
-  for (const Section& section : comparison.sections) {
+  for (const SheetSection& section : comparison.sections) {
     if (section.table) tables.push_back({section.name, section.table.get()});
   }
   report::WriteOptions write;
@@ -143,7 +143,7 @@ void write_stdout(const PackComparison& comparison) {
   const RowTable summary = summary_table(comparison);
   const std::string name = "summary";
   if (!report::write_stdout(NamedRows(name, summary), Format::jsonl)) return;
-  for (const Section& section : comparison.sections) {
+  for (const SheetSection& section : comparison.sections) {
     if (section.table && !report::write_stdout(NamedRows(section.name, *section.table), Format::jsonl))
       return;
   }
@@ -154,15 +154,16 @@ void write_stdout(const PackComparison& comparison) {
 Coverage PackComparison::coverage() const {
   Coverage all;
   for (const std::string& pack : empty) all.miss("the pack has none of the sections that are compared", pack);
-  for (const Section& section : sections) all.add(section.coverage);
+  for (const SheetSection& section : sections) all.add(section.coverage);
   return all;
 }
 
 RowTable summary_table(const PackComparison& comparison) {
   RowTable table({"filename", "pass_check"});
-  for (const Section& section : comparison.sections) {
+  for (const SheetSection& section : comparison.sections) {
     // A section that neither run recorded is listed, but it is not a fault.
-    const bool neither = section.status == Status::missing && section.reasons.front() == "in neither pack";
+    const bool neither =
+        section.status == SectionStatus::missing && section.reasons.front() == "in neither pack";
     table.add({section.name, std::string(name_of(section.status))},
               neither ? report::Severity::none : severity_of(section.status));
   }

@@ -20,8 +20,8 @@ struct ComparePacksOptions {
 };
 
 struct PackComparison {
-  std::vector<Section> sections;   // all six, in the order of the workbook
-  std::vector<std::string> empty;  // packs without any section
+  std::vector<SheetSection> sections;  // all six, in the order of the workbook
+  std::vector<std::string> empty;      // packs without any section
   std::vector<std::string> warnings;
   std::vector<std::string> files;
 

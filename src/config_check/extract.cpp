@@ -135,7 +135,7 @@ void extract(const pack::Pack& pack, const std::string& folder) {
     ::unlinkat(root.descriptor(), name.c_str(), AT_REMOVEDIR);
   }
   for (const pack::Section section : pack::kSections) {
-    for (const pack::Member& member : pack.members(section)) {
+    for (const pack::PackMember& member : pack.members(section)) {
       check_interrupt();
       write_member(root, member.name, pack.read(member));
     }

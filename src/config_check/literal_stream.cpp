@@ -11,7 +11,7 @@
 namespace msprobe::config_check {
 namespace {
 
-using pack::Value;
+using pack::PackValue;
 
 constexpr std::size_t kDeepestLiteral = 200;
 
@@ -39,23 +39,23 @@ std::optional<std::uint32_t> take_number(std::string_view& rest, std::size_t lea
 }
 
 /// The value of a word: a name or a number.
-std::optional<Value> word_value(std::string_view word) {
+std::optional<PackValue> word_value(std::string_view word) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (word == "None" || word == "null") return Value();
-  if (word == "True" || word == "true") return Value::of(true);
-  if (word == "False" || word == "false") return Value::of(false);
-  if (word == "nan" || word == "NaN") return Value::of(std::numeric_limits<double>::quiet_NaN());
-  if (word == "inf" || word == "Infinity") return Value::of(kInfinity);
-  if (word == "-inf" || word == "-Infinity") return Value::of(-kInfinity);
+  if (word == "None" || word == "null") return PackValue();
+  if (word == "True" || word == "true") return PackValue::of(true);
+  if (word == "False" || word == "false") return PackValue::of(false);
+  if (word == "nan" || word == "NaN") return PackValue::of(std::numeric_limits<double>::quiet_NaN());
+  if (word == "inf" || word == "Infinity") return PackValue::of(kInfinity);
+  if (word == "-inf" || word == "-Infinity") return PackValue::of(-kInfinity);
   const bool sign = word.starts_with('-') || word.starts_with('+');
   const std::string_view body = word.substr(sign ? 1 : 0);
   if (body.empty() || !((body[0] >= '0' && body[0] <= '9') || body[0] == '.')) return std::nullopt;
   if (body.find_first_not_of("0123456789") == std::string_view::npos) {
     std::string_view digits = body.substr(std::min(body.find_first_not_of('0'), body.size() - 1));
     const bool minus = word.starts_with('-') && digits != "0";
-    return Value::of_integer((minus ? "-" : "") + std::string(digits));
+    return PackValue::of_integer((minus ? "-" : "") + std::string(digits));
   }
-  if (const auto number = parse_number(word)) return Value::of(*number);
+  if (const auto number = parse_number(word)) return PackValue::of(*number);
   return std::nullopt;
 }
 
@@ -69,8 +69,8 @@ bool LiteralStream::text_token(std::string_view& rest, Token& token) {
     const char c = rest.front();
     rest.remove_prefix(1);
     if (c == quote) {
-      token.kind = Kind::text;
-      token.value = Value::of_text(std::move(text));
+      token.kind = LiteralTokenKind::text;
+      token.value = PackValue::of_text(std::move(text));
       return true;
     }
     if (c != '\\') {
@@ -124,10 +124,10 @@ bool LiteralStream::next_token(std::string_view& rest, Token& token) {
   if (std::string_view("{}[](),:").find(c) != std::string_view::npos) {
     rest.remove_prefix(1);
     token.bracket = c;
-    token.kind = c == ','                           ? Kind::comma
-                 : c == ':'                         ? Kind::colon
-                 : c == '{' || c == '[' || c == '(' ? Kind::open
-                                                    : Kind::close;
+    token.kind = c == ','                           ? LiteralTokenKind::comma
+                 : c == ':'                         ? LiteralTokenKind::colon
+                 : c == '{' || c == '[' || c == '(' ? LiteralTokenKind::open
+                                                    : LiteralTokenKind::close;
     return true;
   }
   std::size_t size = 0;
@@ -142,25 +142,25 @@ bool LiteralStream::next_token(std::string_view& rest, Token& token) {
   auto value = word_value(word);
   if (!value) return false;
   rest.remove_prefix(size);
-  token.kind = Kind::scalar;
+  token.kind = LiteralTokenKind::scalar;
   token.value = std::move(*value);
   return true;
 }
 
 /// Advances by one token; false if the token is not allowed at this place.
-bool LiteralStream::step(const Token& token, std::vector<char>& open, State& state) const {
+bool LiteralStream::step(const Token& token, std::vector<char>& open, LiteralState& state) const {
   const auto complete = [&](bool text) {
     state.expect = Expect::comma_or_close;
     state.text = text;
   };
   switch (token.kind) {
-    case Kind::open:
+    case LiteralTokenKind::open:
       if (state.expect != Expect::value && state.expect != Expect::value_or_close) return false;
       if (open.size() >= kDeepestLiteral) return false;
       open.push_back(token.bracket);
       state = {token.bracket == '{' ? Expect::key_or_close : Expect::value_or_close, false};
       return true;
-    case Kind::close: {
+    case LiteralTokenKind::close: {
       const char partner = token.bracket == '}' ? '{' : token.bracket == ']' ? '[' : '(';
       if (open.empty() || open.back() != partner) return false;
       if (state.expect == Expect::value || state.expect == Expect::colon) return false;
@@ -168,36 +168,36 @@ bool LiteralStream::step(const Token& token, std::vector<char>& open, State& sta
       complete(false);
       return true;
     }
-    case Kind::comma:
+    case LiteralTokenKind::comma:
       if (state.expect != Expect::comma_or_close || open.empty()) return false;
       state = {open.back() == '{' ? Expect::key_or_close : Expect::value_or_close, false};
       return true;
-    case Kind::colon:
+    case LiteralTokenKind::colon:
       if (state.expect != Expect::colon) return false;
       state = {Expect::value, false};
       return true;
-    case Kind::text:
+    case LiteralTokenKind::text:
       if (state.text) return true;  // 'a' 'b' is 'ab'
       [[fallthrough]];
-    case Kind::scalar:
+    case LiteralTokenKind::scalar:
       if (open.empty()) return false;
       if (state.expect == Expect::key_or_close) {
-        state = {Expect::colon, token.kind == Kind::text};
+        state = {Expect::colon, token.kind == LiteralTokenKind::text};
         return true;
       }
       if (state.expect != Expect::value && state.expect != Expect::value_or_close) return false;
-      complete(token.kind == Kind::text);
+      complete(token.kind == LiteralTokenKind::text);
       return true;
-    case Kind::none:
+    case LiteralTokenKind::none:
       break;
   }
   return false;
 }
 
-void LiteralStream::add(Value value) {
+void LiteralStream::add(PackValue value) {
   if (values_.empty()) {
     result_ = std::move(value);
-  } else if (values_.back().is(Value::Kind::map)) {
+  } else if (values_.back().is(PackValue::Type::map)) {
     values_.back().push(std::move(keys_.back()), std::move(value));
   } else {
     values_.back().push(std::move(value));
@@ -206,24 +206,24 @@ void LiteralStream::add(Value value) {
 
 void LiteralStream::apply(Token&& token) {
   const bool key = state_.expect == Expect::key_or_close;
-  const bool goes_on = token.kind == Kind::text && state_.text;
+  const bool goes_on = token.kind == LiteralTokenKind::text && state_.text;
   const bool after_key = state_.expect == Expect::colon;
   step(token, open_, state_);
   begun_ = true;
   switch (token.kind) {
-    case Kind::open:
-      values_.push_back(token.bracket == '{' ? Value::map() : Value::list());
+    case LiteralTokenKind::open:
+      values_.push_back(token.bracket == '{' ? PackValue::map() : PackValue::list());
       keys_.emplace_back();
       break;
-    case Kind::close: {
-      Value value = std::move(values_.back());
+    case LiteralTokenKind::close: {
+      PackValue value = std::move(values_.back());
       values_.pop_back();
       keys_.pop_back();
       value.settle();
       add(std::move(value));
       break;
     }
-    case Kind::text:
+    case LiteralTokenKind::text:
       if (goes_on && after_key) {
         keys_.back() += token.value.text();
         break;
@@ -233,16 +233,16 @@ void LiteralStream::apply(Token&& token) {
         break;
       }
       [[fallthrough]];
-    case Kind::scalar:
+    case LiteralTokenKind::scalar:
       if (key) {
         keys_.back() = pack::python_str(token.value);
       } else {
         add(std::move(token.value));
       }
       break;
-    case Kind::comma:
-    case Kind::colon:
-    case Kind::none:
+    case LiteralTokenKind::comma:
+    case LiteralTokenKind::colon:
+    case LiteralTokenKind::none:
       break;
   }
 }
@@ -250,7 +250,7 @@ void LiteralStream::apply(Token&& token) {
 bool LiteralStream::feed(std::string_view piece) {
   std::vector<Token> tokens;
   std::vector<char> open = open_;
-  State state = state_;
+  LiteralState state = state_;
   std::size_t good = 0;  // tokens up to the last place where the piece may be cut
   std::string_view rest = piece;
   bool whole = true;
@@ -258,7 +258,8 @@ bool LiteralStream::feed(std::string_view piece) {
   while (!(begun && open.empty())) {
     Token token;
     if (!next_token(rest, token)) {
-      whole = rest.find_first_not_of(" \t\r\n") == std::string_view::npos && token.kind == Kind::none;
+      whole =
+          rest.find_first_not_of(" \t\r\n") == std::string_view::npos && token.kind == LiteralTokenKind::none;
       break;
     }
     if (!step(token, open, state)) {
@@ -267,8 +268,8 @@ bool LiteralStream::feed(std::string_view piece) {
     }
     begun = true;
     tokens.push_back(std::move(token));
-    const Kind kind = tokens.back().kind;
-    if (kind == Kind::comma || (begun && open.empty())) good = tokens.size();
+    const LiteralTokenKind kind = tokens.back().kind;
+    if (kind == LiteralTokenKind::comma || (begun && open.empty())) good = tokens.size();
   }
   // A single name without its colon was printed by another process.
   if (whole && state.expect != Expect::colon) good = tokens.size();
@@ -276,7 +277,7 @@ bool LiteralStream::feed(std::string_view piece) {
   return good != 0;
 }
 
-Value LiteralStream::take() {
+PackValue LiteralStream::take() {
   return std::move(result_);
 }
 

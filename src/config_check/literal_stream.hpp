@@ -22,14 +22,14 @@ class LiteralStream {
   /// The number of open brackets.
   std::size_t depth() const { return open_.size(); }
   /// The literal, once it is done().
-  pack::Value take();
+  pack::PackValue take();
 
  private:
-  enum class Kind : std::uint8_t { open, close, comma, colon, text, scalar, none };
+  enum class LiteralTokenKind : std::uint8_t { open, close, comma, colon, text, scalar, none };
   struct Token {
-    Kind kind = Kind::none;
+    LiteralTokenKind kind = LiteralTokenKind::none;
     char bracket = 0;
-    pack::Value value;
+    pack::PackValue value;
   };
   /// The tokens that are allowed next.
   enum class Expect : std::uint8_t {
@@ -39,23 +39,23 @@ class LiteralStream {
     colon,
     comma_or_close,
   };
-  struct State {
+  struct LiteralState {
     Expect expect = Expect::value;
     bool text = false;  // the last token was a text; another text would continue it
   };
 
   static bool next_token(std::string_view& rest, Token& token);
   static bool text_token(std::string_view& rest, Token& token);
-  bool step(const Token& token, std::vector<char>& open, State& state) const;
+  bool step(const Token& token, std::vector<char>& open, LiteralState& state) const;
   void apply(Token&& token);
-  void add(pack::Value value);
+  void add(pack::PackValue value);
 
   std::vector<char> open_;
-  State state_;
+  LiteralState state_;
   bool begun_ = false;
-  std::vector<pack::Value> values_;  // one for each open bracket, the innermost last
-  std::vector<std::string> keys_;    // for each open dictionary the key that waits for its value
-  pack::Value result_;
+  std::vector<pack::PackValue> values_;  // one for each open bracket, the innermost last
+  std::vector<std::string> keys_;        // for each open dictionary the key that waits for its value
+  pack::PackValue result_;
 };
 
 }  // namespace msprobe::config_check

@@ -17,34 +17,34 @@ struct ToCell {
 
 }  // namespace
 
-std::string_view name_of(Status status) {
+std::string_view name_of(SectionStatus status) {
   constexpr std::string_view kNames[] = {"pass", "warning", "error", "missing", "unreadable"};
   return kNames[static_cast<std::size_t>(status)];
 }
 
-report::Severity severity_of(Status status) {
-  if (status == Status::pass) return report::Severity::none;
-  return status == Status::warning ? report::Severity::warning : report::Severity::error;
+report::Severity severity_of(SectionStatus status) {
+  if (status == SectionStatus::pass) return report::Severity::none;
+  return status == SectionStatus::warning ? report::Severity::warning : report::Severity::error;
 }
 
-SheetCell cell_of(const pack::Value& value) {
+SheetCell cell_of(const pack::PackValue& value) {
   switch (value.kind()) {
-    case pack::Value::Kind::null:
+    case pack::PackValue::Type::null:
       return std::monostate{};
-    case pack::Value::Kind::boolean:
+    case pack::PackValue::Type::boolean:
       return value.boolean();
-    case pack::Value::Kind::integer: {
+    case pack::PackValue::Type::integer: {
       // Beyond 2^53 a spreadsheet would round.
       constexpr std::size_t kExact = 15;
       if (value.text().size() <= kExact) return static_cast<std::int64_t>(std::stoll(value.text()));
       return value.text();
     }
-    case pack::Value::Kind::real:
+    case pack::PackValue::Type::real:
       if (std::isfinite(value.number())) return value.number();
       break;
-    case pack::Value::Kind::text:
-    case pack::Value::Kind::list:
-    case pack::Value::Kind::map:
+    case pack::PackValue::Type::text:
+    case pack::PackValue::Type::list:
+    case pack::PackValue::Type::map:
       break;
   }
   return pack::python_str(value);
@@ -61,7 +61,7 @@ void RowTable::add(std::vector<SheetCell> cells, report::Severity severity) {
 
 void RowTable::sort_from(std::size_t first) {
   std::stable_sort(rows_.begin() + static_cast<std::ptrdiff_t>(first), rows_.end(),
-                   [](const Row& a, const Row& b) {
+                   [](const SheetRow& a, const SheetRow& b) {
                      for (std::size_t i = 0; i < std::min(a.cells.size(), b.cells.size()); ++i) {
                        const std::string left = text_of(a.cells[i]);
                        const std::string right = text_of(b.cells[i]);

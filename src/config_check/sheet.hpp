@@ -15,9 +15,9 @@
 
 namespace msprobe::config_check {
 
-enum class Status : std::uint8_t { pass, warning, error, missing, unreadable };
-std::string_view name_of(Status status);
-report::Severity severity_of(Status status);
+enum class SectionStatus : std::uint8_t { pass, warning, error, missing, unreadable };
+std::string_view name_of(SectionStatus status);
+report::Severity severity_of(SectionStatus status);
 
 /// The table of a sheet, with counts by severity.
 class SheetTable : public report::Table {
@@ -27,8 +27,10 @@ class SheetTable : public report::Table {
   std::size_t errors() const { return counts_.errors; }
   std::size_t warnings() const { return counts_.warnings; }
   report::Severity worst() const { return counts_.worst(); }
-  Status status() const {
-    return errors() != 0 ? Status::error : warnings() != 0 ? Status::warning : Status::pass;
+  SectionStatus status() const {
+    return errors() != 0     ? SectionStatus::error
+           : warnings() != 0 ? SectionStatus::warning
+                             : SectionStatus::pass;
   }
 
  protected:
@@ -43,7 +45,7 @@ class SheetTable : public report::Table {
 using SheetCell = std::variant<std::monostate, std::string, double, std::int64_t, bool>;
 
 /// A value as a cell: containers as Python prints them, null as a blank.
-SheetCell cell_of(const pack::Value& value);
+SheetCell cell_of(const pack::PackValue& value);
 /// The cell as text for people.
 std::string text_of(const SheetCell& cell);
 
@@ -61,16 +63,16 @@ class RowTable final : public SheetTable {
   report::Severity severity(std::size_t index) const override { return rows_[index].severity; }
 
  private:
-  struct Row {
+  struct SheetRow {
     std::vector<SheetCell> cells;
     report::Severity severity = report::Severity::none;
   };
-  std::vector<Row> rows_;
+  std::vector<SheetRow> rows_;
 };
 
-struct Section {
+struct SheetSection {
   std::string name;
-  Status status = Status::pass;
+  SectionStatus status = SectionStatus::pass;
   std::unique_ptr<SheetTable> table;      // null if the section is missing or unreadable
   bool unreadable = false;                // completely or in part
   Coverage coverage = {};                 // of the section's keys

@@ -28,9 +28,9 @@ double ratio(std::size_t matches, std::size_t length) {
   return length == 0 ? 1.0 : 2.0 * static_cast<double>(matches) / static_cast<double>(length);
 }
 
-class Matcher {
+class SequenceMatcher {
  public:
-  Matcher(const std::u32string& a, const std::u32string& b)
+  SequenceMatcher(const std::u32string& a, const std::u32string& b)
       : a_(a), b_(b), order_(b.size()), places_(a.size()), ends_(b.size() + 1), ended_(b.size() + 1) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::ranges::sort(order_,
@@ -50,11 +50,11 @@ class Matcher {
 
   std::size_t matches() {
     std::size_t total = 0;
-    std::vector<Range> todo = {{0, a_.size(), 0, b_.size()}};
+    std::vector<OpenStretch> todo = {{0, a_.size(), 0, b_.size()}};
     while (!todo.empty()) {
-      const Range range = todo.back();
+      const OpenStretch range = todo.back();
       todo.pop_back();
-      const Block block = longest(range);
+      const CommonRun block = longest(range);
       if (block.size == 0) continue;
       total += block.size;
       todo.push_back({range.a_begin, block.a, range.b_begin, block.b});
@@ -65,15 +65,15 @@ class Matcher {
 
  private:
   using Places = std::span<const std::size_t>;
-  struct Range {
+  struct OpenStretch {
     std::size_t a_begin, a_end, b_begin, b_end;
   };
-  struct Block {
+  struct CommonRun {
     std::size_t a = 0, b = 0, size = 0;
   };
 
-  Block longest(const Range& range) {
-    Block best{range.a_begin, range.b_begin, 0};
+  CommonRun longest(const OpenStretch& range) {
+    CommonRun best{range.a_begin, range.b_begin, 0};
     Places before;  // the places where ended_ is not zero
     for (std::size_t i = range.a_begin; i < range.a_end; ++i) {
       const Places all = places_[i];
@@ -129,7 +129,7 @@ double similarity(std::string_view a, std::string_view b) {
   if (a.size() > kMostCompared || b.size() > kMostCompared) return a == b ? 1 : 0;
   const std::u32string left = characters(a);
   const std::u32string right = characters(b);
-  return ratio(Matcher(left, right).matches(), left.size() + right.size());
+  return ratio(SequenceMatcher(left, right).matches(), left.size() + right.size());
 }
 
 double similarity_bound(std::string_view a, std::string_view b) {

@@ -12,7 +12,7 @@
 namespace msprobe::config_check {
 namespace {
 
-using pack::Value;
+using pack::PackValue;
 
 constexpr std::string_view kBegin = "------------------------ arguments ------------------------";
 constexpr std::string_view kEnd = "-------------------- end of arguments ---------------------";
@@ -39,24 +39,24 @@ std::optional<std::pair<std::string_view, std::string_view>> split_line(std::str
 }
 
 /// Converts booleans and decimal numbers; everything else stays text.
-Value value_of(std::string_view text) {
-  if (text == "True" || text == "False") return Value::of(text == "True");
+PackValue value_of(std::string_view text) {
+  if (text == "True" || text == "False") return PackValue::of(text == "True");
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
   if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos) {
-    if (digits.size() > kMostDigits) return Value::of_text(std::string(text));
+    if (digits.size() > kMostDigits) return PackValue::of_text(std::string(text));
     const std::size_t first = std::min(digits.find_first_not_of('0'), digits.size() - 1);
     const bool minus = digits.size() != text.size() && digits[first] != '0';
-    return Value::of_integer((minus ? "-" : "") + std::string(digits.substr(first)));
+    return PackValue::of_integer((minus ? "-" : "") + std::string(digits.substr(first)));
   }
   const bool decimal = text.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
   if (const auto number = decimal ? parse_number(text) : std::nullopt; number && std::isfinite(*number))
-    return Value::of(*number);
-  return Value::of_text(std::string(text));
+    return PackValue::of(*number);
+  return PackValue::of_text(std::string(text));
 }
 
 }  // namespace
 
-Value find_slime_config(std::string_view log, const std::string& file) {
+PackValue find_slime_config(std::string_view log, const std::string& file) {
   const std::size_t begin = log.find(kBegin);
   if (begin == std::string_view::npos)
     throw FormatError(display(file), "found no block of arguments in the first 64 MiB of the log");
@@ -64,7 +64,7 @@ Value find_slime_config(std::string_view log, const std::string& file) {
   const std::size_t before = log.rfind('\n', begin);
   const std::size_t line_begin = before == std::string_view::npos ? 0 : before + 1;
   const std::string_view prefix = log.substr(line_begin, begin - line_begin);
-  Value config = Value::map();
+  PackValue config = PackValue::map();
   bool ended = false;
   for (std::size_t at = log.find('\n', begin); at != std::string_view::npos && !ended;) {
     const std::size_t end = log.find('\n', at + 1);
@@ -82,7 +82,7 @@ Value find_slime_config(std::string_view log, const std::string& file) {
   return config;
 }
 
-Value read_slime_log(const ByteSource& log) {
+PackValue read_slime_log(const ByteSource& log) {
   return find_slime_config(first_bytes(log, kMostRead), log.name());
 }
 

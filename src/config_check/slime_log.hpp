@@ -12,9 +12,9 @@ namespace msprobe::config_check {
 
 /// The first block in the log, as a map. FormatError naming `file` if there is no block, or one without an
 /// end or without arguments.
-pack::Value find_slime_config(std::string_view log, const std::string& file);
+pack::PackValue find_slime_config(std::string_view log, const std::string& file);
 
 /// The same for a log of any size. Reads only the beginning, where slime prints the arguments.
-pack::Value read_slime_log(const ByteSource& log);
+pack::PackValue read_slime_log(const ByteSource& log);
 
 }  // namespace msprobe::config_check

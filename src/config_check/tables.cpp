@@ -13,36 +13,36 @@
 namespace msprobe::config_check {
 namespace {
 
-using pack::Value;
+using pack::PackValue;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
-class Loader {
+class TableLoader {
  public:
-  Loader(Tables& tables, const std::string& file) : tables_(tables), file_(file) {}
+  TableLoader(Tables& tables, const std::string& file) : tables_(tables), file_(file) {}
 
   void load(std::string_view text) {
-    const Value root = pack::read_yaml(text, file_);
-    if (root.is(Value::Kind::null)) return;
-    const Value& map = as_map(root, "the tables");
+    const PackValue root = pack::read_yaml(text, file_);
+    if (root.is(PackValue::Type::null)) return;
+    const PackValue& map = as_map(root, "the tables");
     for (std::size_t i = 0; i < map.items().size(); ++i) table(map.keys()[i], map.items()[i]);
   }
 
  private:
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(file_), reason); }
 
-  const Value& as_map(const Value& value, const std::string& what) const {
-    if (!value.is(Value::Kind::map)) fail(display(what) + " must be a mapping of names");
+  const PackValue& as_map(const PackValue& value, const std::string& what) const {
+    if (!value.is(PackValue::Type::map)) fail(display(what) + " must be a mapping of names");
     return value;
   }
-  std::string as_text(const Value& value, const std::string& what) const {
-    if (!value.is(Value::Kind::text) || value.text().empty()) fail(display(what) + " must be a name");
+  std::string as_text(const PackValue& value, const std::string& what) const {
+    if (!value.is(PackValue::Type::text) || value.text().empty()) fail(display(what) + " must be a name");
     return value.text();
   }
-  std::vector<std::string> as_names(const Value& value, const std::string& what) const {
-    if (!value.is(Value::Kind::list)) fail(display(what) + " must be a list of names");
+  std::vector<std::string> as_names(const PackValue& value, const std::string& what) const {
+    if (!value.is(PackValue::Type::list)) fail(display(what) + " must be a list of names");
     std::vector<std::string> names;
-    for (const Value& item : value.items()) names.push_back(as_text(item, what));
+    for (const PackValue& item : value.items()) names.push_back(as_text(item, what));
     return names;
   }
   static void add(std::vector<std::string>& to, const std::vector<std::string>& names) {
@@ -51,7 +51,7 @@ class Loader {
     }
   }
 
-  void table(std::string key, const Value& value) {
+  void table(std::string key, const PackValue& value) {
     const bool clear = key.ends_with('!');
     if (clear) key.pop_back();
     if (key == "npu_marks" || key == "packages" || key == "secrets" || key == "no_numerics") {
@@ -89,7 +89,7 @@ class Loader {
     }
   }
 
-  void environment(const std::string& name, const Value& value) {
+  void environment(const std::string& name, const PackValue& value) {
     as_map(value, name);
     EnvironmentEntry entry;
     entry.name = name;
@@ -121,9 +121,9 @@ class Loader {
     }
   }
 
-  void numeric(const std::string& name, const Value& value) {
+  void numeric(const std::string& name, const PackValue& value) {
     if (name.empty() || name == "*") fail("numerics: " + display(name) + " names no variable");
-    if (!value.is(Value::Kind::text)) fail(display(name) + " must have a reason, a text");
+    if (!value.is(PackValue::Type::text)) fail(display(name) + " must have a reason, a text");
     const auto old = std::ranges::find_if(tables_.numerics,
                                           [&](const NumericVariable& each) { return each.name == name; });
     if (old == tables_.numerics.end()) {
@@ -133,7 +133,7 @@ class Loader {
     }
   }
 
-  void aliases(const std::string& name, const Value& value) {
+  void aliases(const std::string& name, const PackValue& value) {
     std::vector<std::string> names = {name};
     add(names, as_names(value, name));
     const auto old = std::ranges::find_if(tables_.aliases,
@@ -164,13 +164,13 @@ const NumericVariable* Tables::numeric(std::string_view variable) const {
 
 Tables default_tables() {
   Tables tables;
-  Loader(tables, "built-in tables").load(kDefaultTables);
+  TableLoader(tables, "built-in tables").load(kDefaultTables);
   return tables;
 }
 
 Tables load_tables(const std::string& path) {
   Tables tables = default_tables();
-  Loader(tables, path).load(read_all(*open_file(path), kMostBytes));
+  TableLoader(tables, path).load(read_all(*open_file(path), kMostBytes));
   return tables;
 }
 

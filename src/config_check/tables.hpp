@@ -16,7 +16,7 @@ namespace msprobe::config_check {
 struct EnvironmentEntry {
   struct Variable {
     std::string name;
-    pack::Value default_value;
+    pack::PackValue default_value;
   };
   std::string name;
   std::optional<Variable> npu;

@@ -20,7 +20,7 @@ namespace msprobe::config_check {
 namespace {
 
 using pack::FlatMap;
-using pack::Value;
+using pack::PackValue;
 using report::Severity;
 
 constexpr std::uint64_t kMostExpectations = std::uint64_t{64} << 20;
@@ -42,7 +42,7 @@ bool is_expectation(std::string_view name) {
   return ends_with_any(name, {".yaml", ".yml", ".json"});
 }
 
-std::string json_text(const Value& value) {
+std::string json_text(const PackValue& value) {
   std::string text;
   pack::append_json(text, value, kIndent);
   return text;
@@ -55,14 +55,14 @@ void write_text(const std::string& path, const std::string& text, VerlResult& re
   result.files.push_back(path);
 }
 
-std::string cell(const Value* value) {
+std::string cell(const PackValue* value) {
   return value == nullptr ? kNotThere : pack::python_repr(*value);
 }
 
 /// Where both have a section without parameters there is nothing to compare.
-void add_row(const std::string& path, const Value* first, const Value* second, VerlResult& result) {
+void add_row(const std::string& path, const PackValue* first, const PackValue* second, VerlResult& result) {
   const bool equal = first != nullptr && second != nullptr && equal_verl(*first, *second);
-  const bool is_empty = equal && first->is(Value::Kind::map) && first->items().empty();
+  const bool is_empty = equal && first->is(PackValue::Type::map) && first->items().empty();
   ++(is_empty ? result.coverage.explained : result.coverage.compared);
   ++result.compared;
   result.table->add({path, cell(first), cell(second), std::string(equal ? kYes : kNo)},
@@ -85,7 +85,7 @@ void check_logs(std::string_view option, const std::string& npu_log, const std::
   throw UsageError(fmt::format("{} needs two logs, whose names end in .log or .txt", option));
 }
 
-FlatMap flat(const Value& map) {
+FlatMap flat(const PackValue& map) {
   FlatMap out;
   for (std::size_t i = 0; i < map.items().size(); ++i) out.set(map.keys()[i], map.items()[i]);
   return out;
@@ -93,7 +93,7 @@ FlatMap flat(const Value& map) {
 
 struct LaunchSide {
   const std::string& log;
-  const Value& config;
+  const PackValue& config;
   const FlatMap& values;
 };
 
@@ -136,8 +136,8 @@ VerlResult compare_verl(const std::string& npu_log, const std::string& bench_log
 VerlResult compare_slime(const std::string& npu_log, const std::string& bench_log,
                          const VerlOptions& options) {
   check_logs("slime-compare", npu_log, bench_log);
-  const Value npu = read_slime_log(*open_file(npu_log));
-  const Value bench = read_slime_log(*open_file(bench_log));
+  const PackValue npu = read_slime_log(*open_file(npu_log));
+  const PackValue bench = read_slime_log(*open_file(bench_log));
   const auto is_profile = [](std::string_view name) {
     return name.find("profile") != std::string_view::npos;
   };
@@ -164,10 +164,10 @@ VerlResult verify_verl(const std::vector<std::string>& files, const Tables& tabl
     if (!is_expectation(path))
       throw UsageError("verl-verify takes expected values from .yaml, .yml or .json, not " + display(path));
     const std::string text = read_all(*open_file(path), kMostExpectations);
-    const Value value = ends_with_any(path, {".json"})
-                            ? pack::from_entry(dump::read_json(text, path), 0, path)
-                            : pack::read_yaml(text, path);
-    if (!value.is(Value::Kind::map))
+    const PackValue value = ends_with_any(path, {".json"})
+                                ? pack::from_entry(dump::read_json(text, path), 0, path)
+                                : pack::read_yaml(text, path);
+    if (!value.is(PackValue::Type::map))
       throw FormatError(display(path), "the expected values must be a mapping of names");
     expected = flatten_verl(value, path);
   }

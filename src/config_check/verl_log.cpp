@@ -16,7 +16,7 @@
 namespace msprobe::config_check {
 namespace {
 
-using pack::Value;
+using pack::PackValue;
 
 constexpr std::string_view kKey = "actor_rollout_ref";
 constexpr std::uint64_t kContext = std::uint64_t{64} << 10;     // bytes kept before a start
@@ -29,13 +29,13 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-struct Start {
+struct DictStart {
   std::size_t line = 0;   // where the line begins that contains the start
   std::size_t brace = 0;  // the opening brace
 };
 
 /// The start of the dictionary whose first key is at `at`; nothing if the key is not a first key.
-std::optional<Start> start_at(std::string_view log, std::size_t at) {
+std::optional<DictStart> start_at(std::string_view log, std::size_t at) {
   if (at == 0) return std::nullopt;
   const char quote = log[at - 1];
   std::size_t behind = at + kKey.size();
@@ -52,14 +52,14 @@ std::optional<Start> start_at(std::string_view log, std::size_t at) {
   };
   std::size_t before = at - 1;
   while (before > 0 && is_blank(log[before - 1])) --before;
-  if (before > 0 && log[before - 1] == '{') return Start{line_of(before - 1), before - 1};
+  if (before > 0 && log[before - 1] == '{') return DictStart{line_of(before - 1), before - 1};
   // The dictionary may be printed with each bracket on a separate line.
   const std::size_t line = line_of(at);
   if (line == 0) return std::nullopt;
   std::size_t end = line - 1;
   while (end > 0 && (is_blank(log[end - 1]) || log[end - 1] == '\r')) --end;
   if (end == 0 || log[end - 1] != '{') return std::nullopt;
-  const Start start{line_of(end - 1), end - 1};
+  const DictStart start{line_of(end - 1), end - 1};
   std::string_view prefix = log.substr(start.line, start.brace - start.line);
   if (!log.substr(line, at - line).starts_with(prefix)) return std::nullopt;
   return start;
@@ -76,7 +76,7 @@ std::string shape_of(std::string_view text) {
 /// Feeds the lines after a start to a stream, without their prefix.
 class Extraction {
  public:
-  Extraction(std::string_view log, const Start& start)
+  Extraction(std::string_view log, const DictStart& start)
       : log_(log), start_(start), prefix_(log.substr(start.line, start.brace - start.line)) {
     const bool blank = std::ranges::all_of(prefix_, is_blank);
     if (blank) prefix_ = {};
@@ -119,19 +119,19 @@ class Extraction {
   }
 
   std::string_view log_;
-  Start start_;
+  DictStart start_;
   std::string_view prefix_;
   LiteralStream stream_;
 };
 
-class Flattener {
+class LogFlattener {
  public:
-  explicit Flattener(const std::string& file) : file_(file) {}
-  void add(const std::string& path, const Value& value) {
+  explicit LogFlattener(const std::string& file) : file_(file) {}
+  void add(const std::string& path, const PackValue& value) {
     spent_ += path.size();
     if (spent_ > kMostPaths)
       throw FormatError(display(file_), "refused: its nested names are too long in total");
-    if (!value.is(Value::Kind::map) || value.items().empty()) {
+    if (!value.is(PackValue::Type::map) || value.items().empty()) {
       if (!path.empty()) out_.set(path, value);
       return;
     }
@@ -149,7 +149,7 @@ class Flattener {
 }  // namespace
 
 VerlConfig find_verl_config(std::string_view log, const std::string& file) {
-  std::optional<Start> start;
+  std::optional<DictStart> start;
   std::size_t count = 0;
   for (std::size_t at = log.find(kKey); at != std::string_view::npos; at = log.find(kKey, at + 1)) {
     if (const auto found = start_at(log, at)) {
@@ -169,7 +169,7 @@ VerlConfig find_verl_config(std::string_view log, const std::string& file) {
       throw FormatError(display(file), fmt::format("Unclosed dictionary, mismatched brackets of {}", depth));
   }
   config.value = extraction.stream().take();
-  if (!config.value.is(Value::Kind::map))
+  if (!config.value.is(PackValue::Type::map))
     throw FormatError(display(file), "the configuration is not a dictionary");
   return config;
 }
@@ -214,19 +214,19 @@ VerlConfig read_verl_log(const ByteSource& log) {
   return config;
 }
 
-pack::FlatMap flatten_verl(const Value& config, const std::string& file) {
-  Flattener flattener(file);
+pack::FlatMap flatten_verl(const PackValue& config, const std::string& file) {
+  LogFlattener flattener(file);
   flattener.add("", config);
   return flattener.take();
 }
 
-bool equal_verl(const Value& a, const Value& b) {
-  if (a.is(Value::Kind::integer) && b.is(Value::Kind::integer)) return a.text() == b.text();
+bool equal_verl(const PackValue& a, const PackValue& b) {
+  if (a.is(PackValue::Type::integer) && b.is(PackValue::Type::integer)) return a.text() == b.text();
   if (a.is_number() && b.is_number())
     return a.number() == b.number() || (std::isnan(a.number()) && std::isnan(b.number()));
   if (a.kind() != b.kind()) return false;
-  if (a.is(Value::Kind::boolean)) return a.boolean() == b.boolean();
-  if (a.is(Value::Kind::text)) return a.text() == b.text();
+  if (a.is(PackValue::Type::boolean)) return a.boolean() == b.boolean();
+  if (a.is(PackValue::Type::text)) return a.text() == b.text();
   return pack::equal_items(a, b, equal_verl);
 }
 

@@ -13,7 +13,7 @@
 namespace msprobe::config_check {
 
 struct VerlConfig {
-  pack::Value value;  // a map
+  pack::PackValue value;  // a map
   std::vector<std::string> warnings;
 };
 
@@ -26,10 +26,10 @@ VerlConfig read_verl_log(const ByteSource& log);
 
 /// Joins the keys of a path with `/`; lists and empty maps are values. FormatError naming `file` if the
 /// result gets too long.
-pack::FlatMap flatten_verl(const pack::Value& config, const std::string& file);
+pack::FlatMap flatten_verl(const pack::PackValue& config, const std::string& file);
 
 /// Equality as in Python, except that a Boolean is not equal to a number.
-bool equal_verl(const pack::Value& a, const pack::Value& b);
+bool equal_verl(const pack::PackValue& a, const pack::PackValue& b);
 
 /// Does the value at the path differ between any two runs? True below `profiler` or `*_profiler`, and for
 /// Ray's own settings.

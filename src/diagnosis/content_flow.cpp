@@ -164,10 +164,10 @@ class ContentFlow::Builder {
   }
 
   bool is_nan(std::uint32_t i, std::uint32_t rank) const {
-    const auto parts = joins_ == nullptr ? std::span<const Part>() : joins_->parts(i);
+    const auto parts = joins_ == nullptr ? std::span<const RankPart>() : joins_->parts(i);
     const auto part =
-        std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
-    const dump::Value max =
+        std::find_if(parts.begin(), parts.end(), [&](const RankPart& each) { return each.rank == rank; });
+    const dump::RecordedValue max =
         part == parts.end() ? side_.items[i].statistics[dump::kMax] : part->statistics[dump::kMax];
     const dump::TextPool& pool = part == parts.end() ? side_.pool : joins_->pool;
     return side_.items[i].is_tensor && dump::classify(max, pool).type == dump::ValueClass::nan;
@@ -446,14 +446,14 @@ class ContentFlow::Builder {
 std::optional<Content> ContentFlow::described(std::uint32_t i, std::uint32_t rank) const {
   const Item& item = side_->items[i];
   if (!item.is_tensor) return std::nullopt;
-  const auto parts = joins_ == nullptr ? std::span<const Part>() : joins_->parts(i);
+  const auto parts = joins_ == nullptr ? std::span<const RankPart>() : joins_->parts(i);
   if (parts.empty() && rank > 0) return std::nullopt;
   std::optional<Content> found;
   if (parts.empty()) {
     found = diagnosis::content_of(*side_, i);
   } else {
     const auto part =
-        std::find_if(parts.begin(), parts.end(), [&](const Part& each) { return each.rank == rank; });
+        std::find_if(parts.begin(), parts.end(), [&](const RankPart& each) { return each.rank == rank; });
     if (part == parts.end()) return std::nullopt;
     found = diagnosis::described(i, part->statistics, joins_->pool, joins_->pool.at(part->dtype),
                                  joins_->pool.at(part->shape));

@@ -200,8 +200,8 @@ class CallComparison {
 
   void compare_arguments(std::uint32_t index, const Item& item, const Item& partner) {
     if (is_opaque(target_.text(item.dtype)) || is_opaque(golden_.text(partner.dtype))) return;
-    const dump::Value value = item.statistics[dump::kMax];
-    const dump::Value other = partner.statistics[dump::kMax];
+    const dump::RecordedValue value = item.statistics[dump::kMax];
+    const dump::RecordedValue other = partner.statistics[dump::kMax];
     const bool number = value.kind == dump::ValueKind::integer || value.kind == dump::ValueKind::real;
     if (number && value.kind == other.kind && value.integer == other.integer) return;
     const std::string ours = argument_text(target_, item);

@@ -15,7 +15,7 @@ std::optional<Update> update_between(const StepTensors& target, const StepTensor
   const formats::StoredTensor* const all[] = {&target.before, &target.after, &golden.before, &golden.after};
   for (const formats::StoredTensor* tensor : all) {
     if (tensor->numel() == 0 || tensor->shape != golden.after.shape ||
-        tensor::info(tensor->dtype).kind != tensor::Kind::floating)
+        tensor::info(tensor->dtype).kind != tensor::DTypeKind::floating)
       return std::nullopt;
   }
   using Feed = tensor::ElementFeed<double, formats::ElementReader>;

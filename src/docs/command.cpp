@@ -50,12 +50,12 @@ class DocsCommand final : public Command {
       throw UsageError(what + " cannot be shown: no documents are installed beside this program",
                        "MSPROBE_DOCS=FOLDER names a folder with docs/, as that of the sources");
     }
-    const std::vector<Page> pages = list_pages(*folder);
+    const std::vector<DocsPage> pages = list_pages(*folder);
     if (page_.empty()) {
       print(path_ ? *folder + "\n" : list_text(pages));
       return Outcome::clean;
     }
-    const auto found = std::ranges::find(pages, page_, &Page::name);
+    const auto found = std::ranges::find(pages, page_, &DocsPage::name);
     if (found == pages.end())
       throw UsageError("there is no page " + display(page_), "'msprobe docs' lists the pages");
     if (path_) {
@@ -71,11 +71,11 @@ class DocsCommand final : public Command {
  private:
   static void print(const std::string& text) { write_all(STDOUT_FILENO, text, "standard output"); }
 
-  static std::string list_text(const std::vector<Page>& pages) {
+  static std::string list_text(const std::vector<DocsPage>& pages) {
     std::size_t width = 0;
-    for (const Page& page : pages) width = std::max(width, page.name.size());
+    for (const DocsPage& page : pages) width = std::max(width, page.name.size());
     std::string text;
-    for (const Page& page : pages) text += fmt::format("{:<{}}  {}\n", page.name, width, page.title);
+    for (const DocsPage& page : pages) text += fmt::format("{:<{}}  {}\n", page.name, width, page.title);
     return text;
   }
 

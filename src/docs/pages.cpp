@@ -45,9 +45,9 @@ std::optional<std::string> find_folder() {
   return std::nullopt;
 }
 
-std::vector<Page> list_pages(const std::string& folder) {
+std::vector<DocsPage> list_pages(const std::string& folder) {
   const fs::path top = fs::path(folder) / "docs";
-  std::vector<Page> pages;
+  std::vector<DocsPage> pages;
   std::error_code error;
   for (fs::recursive_directory_iterator i(top, error), end; !error && i != end; i.increment(error)) {
     if (i->path().extension() != ".md") continue;
@@ -56,7 +56,7 @@ std::vector<Page> list_pages(const std::string& folder) {
   }
   const fs::path skill = fs::path(folder) / "skills" / "msprobe" / "SKILL.md";
   if (fs::is_regular_file(skill, error)) pages.push_back({"skill", title_of(skill), skill.string()});
-  std::ranges::sort(pages, {}, &Page::name);
+  std::ranges::sort(pages, {}, &DocsPage::name);
   return pages;
 }
 

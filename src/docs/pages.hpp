@@ -8,7 +8,7 @@
 
 namespace msprobe::docs {
 
-struct Page {
+struct DocsPage {
   std::string name;   // path below docs/ without .md, or `skill`, as users type it
   std::string title;  // its first heading
   std::string path;
@@ -19,6 +19,6 @@ struct Page {
 std::optional<std::string> find_folder();
 
 /// The pages below `folder`, sorted by name.
-std::vector<Page> list_pages(const std::string& folder);
+std::vector<DocsPage> list_pages(const std::string& folder);
 
 }  // namespace msprobe::docs

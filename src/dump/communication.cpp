@@ -27,9 +27,9 @@ using Transmission = std::pair<std::string_view, std::string_view>;
 constexpr std::array<Transmission, 3> kTransmissions = {
     {{"send", "recv"}, {"isend", "irecv"}, {"send_object_list", "recv_object_list"}}};
 
-class CallReader {
+class CommunicationReader {
  public:
-  CallReader(const Entry& entry, RankListPool& pool) : entry_(entry), pool_(pool) {}
+  CommunicationReader(const Entry& entry, RankListPool& pool) : entry_(entry), pool_(pool) {}
 
   CommCall read() {
     if (!entry_.is(0, NodeKind::object)) return std::move(call_);
@@ -144,7 +144,7 @@ RankList RankListPool::keep(std::vector<std::int64_t> ranks) {
 }
 
 CommCall read_comm_call(const Entry& entry, RankListPool& pool) {
-  return CallReader(entry, pool).read();
+  return CommunicationReader(entry, pool).read();
 }
 
 }  // namespace msprobe::dump

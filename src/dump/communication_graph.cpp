@@ -28,9 +28,9 @@ bool gives_values(const Communication& comm, std::int64_t own, const NameSet& na
 }
 
 /// Finds the exchange that a call belongs to: the n-th call of each member with the same key.
-class Matcher {
+class ExchangeMatcher {
  public:
-  explicit Matcher(std::vector<Exchange>& exchanges) : exchanges_(exchanges) {}
+  explicit ExchangeMatcher(std::vector<Exchange>& exchanges) : exchanges_(exchanges) {}
 
   Exchange& collective(std::int64_t rank, const Communication& comm, int group) {
     return find({comm.operation + (comm.backward ? ".b" : ".f"), group, 0, 0}, rank);
@@ -70,13 +70,13 @@ class Matcher {
 
   /// The kind of an exchange, and its group or its sender, receiver and tag.
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
-  struct Calls {
+  struct CallCounts {
     std::map<std::int64_t, std::size_t> count;  // calls so far, by rank or by side
     std::vector<std::size_t> exchanges;
   };
 
   Exchange& find(const Key& key, std::int64_t side) {
-    Calls& calls = calls_[key];
+    CallCounts& calls = calls_[key];
     const std::size_t number = calls.count[side]++;
     if (number == calls.exchanges.size()) {
       calls.exchanges.push_back(exchanges_.size());
@@ -86,13 +86,13 @@ class Matcher {
   }
 
   std::vector<Exchange>& exchanges_;
-  std::map<Key, Calls> calls_;
+  std::map<Key, CallCounts> calls_;
 };
 
 /// Numbers the groups of ranks; the group of all dumped ranks is the same as no group.
-class Groups {
+class GroupNumbers {
  public:
-  explicit Groups(const std::vector<RankCommunication>& ranks) {
+  explicit GroupNumbers(const std::vector<RankCommunication>& ranks) {
     for (const RankCommunication& rank : ranks) everybody_.push_back(rank.number);
     std::ranges::sort(everybody_);
   }
@@ -134,8 +134,8 @@ CommGraph::CommGraph(const std::vector<RankCommunication>& ranks, const NameSet&
 }
 
 void CommGraph::match(const std::vector<RankCommunication>& ranks, const NameSet& names_source) {
-  Matcher matcher(exchanges_);
-  Groups groups(ranks);
+  ExchangeMatcher matcher(exchanges_);
+  GroupNumbers groups(ranks);
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     const Communication& comm = *nodes_[n].comm;
     const CommCall& call = comm.call;
@@ -211,7 +211,7 @@ void CommGraph::find_layers() {
     exchange.layer = contradictory_ ? place(members[0]) : layers[2 * count + e];
   }
   for (std::size_t n = 0; n < count; ++n) {
-    Node& node = nodes_[n];
+    GraphCall& node = nodes_[n];
     node.giving = contradictory_ ? place(n) : layers[n];
     node.done = contradictory_ ? place(n) : layers[count + n];
     for (const std::size_t e : gives[n]) node.giving = std::max(node.giving, exchanges_[e].layer);

@@ -57,7 +57,7 @@ class CommGraph {
   const std::string& uneven() const { return uneven_; }
 
  private:
-  struct Node {
+  struct GraphCall {
     std::size_t rank = 0;
     const Communication* comm = nullptr;
     std::uint32_t giving = 0;
@@ -68,7 +68,7 @@ class CommGraph {
              const std::set<std::string, std::less<>>& names_source);
   void find_layers();
 
-  std::vector<Node> nodes_;
+  std::vector<GraphCall> nodes_;
   std::vector<std::size_t> first_;
   std::vector<Exchange> exchanges_;
   bool contradictory_ = false;

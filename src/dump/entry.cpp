@@ -99,7 +99,7 @@ std::optional<std::int64_t> Entry::integer(Index node) const {
   return is(node, NodeKind::integer) ? whole_number<std::int64_t>(text(node)) : std::nullopt;
 }
 
-Entry::Index Entry::find(Index object, const Key& key) const {
+Entry::Index Entry::find(Index object, const MemberKey& key) const {
   if (!is(object, NodeKind::object)) return kNone;
   for (Index child = object + 1; child < nodes_[object].end; child = nodes_[child].end) {
     if (nodes_[child].tag == key.tag && this->key(child) == key.text)
@@ -135,7 +135,7 @@ void Entry::pack(PacketWriter& packet) const {
   Entry kept = *this;
   kept.keep();
   packet(kept.nodes_.size());
-  for (const Node& node : kept.nodes_) carry_node(packet, node);
+  for (const EntryNode& node : kept.nodes_) carry_node(packet, node);
   packet(kept.own_);
 }
 
@@ -150,14 +150,14 @@ void Entry::unpack(PacketReader& packet) {
 
 /// Whether all texts are inside own_, and all nodes inside the nodes that hold them.
 bool Entry::is_sound() const {
-  const auto lies_there = [&](const Text& text) {
+  const auto lies_there = [&](const SourceText& text) {
     const std::size_t begin = text.begin - kOwn;
     return text.size == 0 ||
            ((text.begin & kOwn) != 0 && begin <= own_.size() && text.size <= own_.size() - begin);
   };
   std::vector<Index> ends = {static_cast<Index>(nodes_.size())};
   for (Index node = 0; node < nodes_.size(); ++node) {
-    const Node& at = nodes_[node];
+    const EntryNode& at = nodes_[node];
     while (ends.back() <= node) ends.pop_back();
     const bool holds = at.kind == NodeKind::array || at.kind == NodeKind::object;
     if (at.kind > NodeKind::object || at.end <= node || at.end > ends.back() ||
@@ -172,10 +172,10 @@ bool Entry::is_sound() const {
 
 void Entry::keep() {
   std::size_t size = own_.size();
-  for (const Node& node : nodes_) size += node.key.size + node.text.size;
+  for (const EntryNode& node : nodes_) size += node.key.size + node.text.size;
   own_.reserve(size);
-  for (Node& node : nodes_) {
-    for (Text* text : {&node.key, &node.text}) {
+  for (EntryNode& node : nodes_) {
+    for (SourceText* text : {&node.key, &node.text}) {
       if (text->size == 0 || (text->begin & kOwn) != 0) continue;
       const std::string_view borrowed = view(*text);
       text->begin = static_cast<std::uint32_t>(own_.size()) | kOwn;
@@ -186,7 +186,7 @@ void Entry::keep() {
   source_size_ = 0;
 }
 
-Entry::Text Entry::to_text(std::string_view text) {
+Entry::SourceText Entry::to_text(std::string_view text) {
   const auto size = static_cast<std::uint32_t>(text.size());
   const std::less_equal<const char*> ahead;
   if (ahead(source_, text.data()) && ahead(text.data() + size, source_ + source_size_))
@@ -203,7 +203,7 @@ void Entry::set_key(std::string_view key) {
 
 Entry::Index Entry::push(NodeKind kind) {
   const auto index = static_cast<Index>(nodes_.size());
-  Node& node = nodes_.emplace_back();
+  EntryNode& node = nodes_.emplace_back();
   node.kind = kind;
   node.key = std::exchange(pending_key_, {});
   node.tag = std::exchange(pending_tag_, 0);

@@ -44,19 +44,20 @@ class Entry {
   double number(Index node) const;
 
   /// The name of a member, with a number that nearly always distinguishes it from others at a glance.
-  struct Key {
-    constexpr Key(std::string_view name) : text(name), tag(tag_of(name)) {}  // NOLINT: any name is a key
-    constexpr Key(const char* name) : Key(std::string_view(name)) {}         // NOLINT: any name is a key
+  struct MemberKey {
+    constexpr MemberKey(std::string_view name)
+        : text(name), tag(tag_of(name)) {}                                        // NOLINT: any name is a key
+    constexpr MemberKey(const char* name) : MemberKey(std::string_view(name)) {}  // NOLINT: any name is a key
     std::string_view text;
     std::uint32_t tag;
   };
   /// Member `key` of an object, or kNone; also kNone if `object` is kNone or not an object.
-  Index find(Index object, const Key& key) const;
+  Index find(Index object, const MemberKey& key) const;
   /// The value of a string; empty for other nodes.
   std::string_view string(Index node) const { return is(node, NodeKind::string) ? text(node) : ""; }
-  std::string_view string(Index object, const Key& key) const { return string(find(object, key)); }
+  std::string_view string(Index object, const MemberKey& key) const { return string(find(object, key)); }
   /// Whether a member is true. False if it is missing or not a boolean.
-  bool flag(Index object, const Key& key) const {
+  bool flag(Index object, const MemberKey& key) const {
     const Index node = find(object, key);
     return is(node, NodeKind::boolean) && boolean(node);
   }
@@ -64,7 +65,7 @@ class Entry {
   std::optional<std::int64_t> integer(Index node) const;
   /// Finds several members of an object in one pass; kNone for members that it does not have.
   template <std::size_t N>
-  std::array<Index, N> find_all(Index object, const std::array<Key, N>& keys) const {
+  std::array<Index, N> find_all(Index object, const std::array<MemberKey, N>& keys) const {
     std::array<Index, N> found;
     found.fill(kNone);
     children(object, [&](Index child) {
@@ -102,11 +103,11 @@ class Entry {
   /// Packs and unpacks the tree, to send it between processes. FormatError for a packet without a tree.
   void pack(PacketWriter& packet) const;
   void unpack(PacketReader& packet);
-  std::size_t memory() const { return nodes_.size() * sizeof(Node) + own_.size(); }
+  std::size_t memory() const { return nodes_.size() * sizeof(EntryNode) + own_.size(); }
 
  private:
   /// A part of the source, or, with kOwn, of own_.
-  struct Text {
+  struct SourceText {
     std::uint32_t begin = 0;
     std::uint32_t size = 0;
   };
@@ -119,30 +120,30 @@ class Entry {
            static_cast<std::uint32_t>(name.size()) << 24;
   }
 
-  struct Node {
-    Text key;
+  struct EntryNode {
+    SourceText key;
     std::uint32_t tag = 0;  // of the key
-    Text text;
+    SourceText text;
     Index end = 0;
     Index replaced_by = kNone;
     NodeKind kind = NodeKind::null;
     bool boolean = false;
     bool shadowed = false;
   };
-  std::string_view view(Text text) const {
+  std::string_view view(SourceText text) const {
     if (text.size == 0) return {};  // an empty text may have no source
     return {(text.begin & kOwn) != 0 ? own_.data() + (text.begin - kOwn) : source_ + text.begin, text.size};
   }
-  Text to_text(std::string_view text);
+  SourceText to_text(std::string_view text);
   Index push(NodeKind kind);
   void resolve_duplicates(Index object);
   bool is_sound() const;
 
-  std::vector<Node> nodes_;
+  std::vector<EntryNode> nodes_;
   const char* source_ = nullptr;
   std::size_t source_size_ = 0;
   std::string own_;
-  Text pending_key_;
+  SourceText pending_key_;
   std::uint32_t pending_tag_ = 0;
 };
 

@@ -72,7 +72,7 @@ class SavedFinder {
   SavedSearch& search_;
 };
 
-struct Walk {
+struct GraphWalk {
   GraphSearch& search;
   std::size_t folders = 0;
 
@@ -140,7 +140,7 @@ GraphSearch find_graph_folders(const std::string& root) {
   std::string path = error ? root : whole.string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   GraphSearch search;
-  Walk{search}.visit(path, 0);
+  GraphWalk{search}.visit(path, 0);
   return search;
 }
 

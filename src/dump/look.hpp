@@ -23,7 +23,7 @@ using SavedKey = std::array<std::int64_t, 4>;
 /// The files of one tag.
 using SavedArrays = std::map<SavedKey, std::string>;
 
-struct SavedSearch : Search {
+struct SavedSearch : SearchOutcome {
   std::map<std::string, SavedArrays> tags;  // empty if there is a problem
 };
 
@@ -39,7 +39,7 @@ using GraphPlace = std::pair<std::int64_t, std::int64_t>;
 /// The folders of each place, sorted by name.
 using GraphFolders = std::map<GraphPlace, std::vector<std::string>>;
 
-struct GraphSearch : Search {
+struct GraphSearch : SearchOutcome {
   GraphFolders folders;  // empty if there is a problem
 };
 

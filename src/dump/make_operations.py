@@ -56,10 +56,10 @@ struct Named {
   }
 }
 
-inline constexpr Operation::Signature kSignatures[] = {
+inline constexpr KnownOperation::Signature kSignatures[] = {
 %(signatures)s};
 
-inline constexpr Operation kOperations[] = {
+inline constexpr KnownOperation kOperations[] = {
 %(operations)s};
 
 }  // namespace msprobe::dump
@@ -141,7 +141,7 @@ def write(rows, file):
         for prefix in ("signature",) + PREFIXES:
             if prefix in row:
                 signatures.append("{%s, %s}" % (_text("" if prefix == "signature" else prefix), _text(row[prefix])))
-        traits = " | ".join("Operation::" + TRAITS[trait] for trait in row.get("is", [])) or "0"
+        traits = " | ".join("KnownOperation::" + TRAITS[trait] for trait in row.get("is", [])) or "0"
         nature = row.get("nature") or NATURES.get(row["kind"], "ordinary")
         for called in [name] + row.get("also", []):
             operations.append((called, "{%s}" % ", ".join((
@@ -156,7 +156,7 @@ def write(rows, file):
     names = "".join(_named(*kind) for kind in (
         ("kKindNames", "OperationKind", {kind: "OperationKind::" + kind for kind in KINDS}),
         ("kNatureNames", "Nature", {nature: "Nature::" + nature for nature in ALL_NATURES}),
-        ("kTraitNames", "Operation::Trait", {trait: "Operation::" + name for trait, name in TRAITS.items()}),
+        ("kTraitNames", "KnownOperation::Trait", {trait: "KnownOperation::" + name for trait, name in TRAITS.items()}),
         ("kReplayNames", "std::string_view", {name: _text(name) for name in sorted(
             {row["replay"] for row in rows.values() if "replay" in row})})))
     implied = "".join("    case OperationKind::%s:\n      return Nature::%s;\n" % pair for pair in NATURES.items())

@@ -165,10 +165,10 @@ bool NormJump::is_masked(Entry::Index item) const {
   return type != kTypes.end() && (*min == -type->largest || is_round(-*min, *type));
 }
 
-std::optional<NormJump::Norms> NormJump::above(double ratio) const {
+std::optional<NormJump::JumpNorms> NormJump::above(double ratio) const {
   if (unknown_ || !input_ || !output_) return std::nullopt;
   if (!((*input_ == 0 ? *output_ : *output_ / *input_) > ratio)) return std::nullopt;
-  return Norms{*input_, *output_, or_more_};
+  return JumpNorms{*input_, *output_, or_more_};
 }
 
 }  // namespace msprobe::dump

@@ -48,12 +48,12 @@ class NormJump {
   /// Whether the largest element of this output is a number that an argument gives, as masks and fills do.
   bool is_given(Entry::Index item) const;
 
-  struct Norms {
+  struct JumpNorms {
     double input = 0;
     double output = 0;
     bool or_more = false;  // the output's norm could not be computed
   };
-  std::optional<Norms> above(double ratio) const;
+  std::optional<JumpNorms> above(double ratio) const;
 
  private:
   bool is_tensor(Entry::Index item) const;

@@ -65,7 +65,7 @@ class OwnRows {
     return *kRows;
   }
 
-  const Operation* find(std::string_view name) const {
+  const KnownOperation* find(std::string_view name) const {
     const auto found = rows_.find(name);
     return found == rows_.end() ? nullptr : &found->second;
   }
@@ -81,10 +81,10 @@ class OwnRows {
   void add(const RuleFile& file, const Node& name, const Node& row) {
     if (row.kind != RuleFile::Kind::map)
       file.fail(name, display(name.text) + " must be a mapping, as in `my_norm: {kind: norm}`");
-    Operation operation;
+    KnownOperation operation;
     operation.name = operation.row = plain_name(file, name);
     std::vector<std::string_view> names{operation.name};
-    std::vector<Operation::Signature> signatures;
+    std::vector<KnownOperation::Signature> signatures;
     bool has_nature = false;
     for (const auto& [key, value] : file.members(row)) {
       if (key->text == "kind") {
@@ -168,13 +168,13 @@ class OwnRows {
     return found;
   }
 
-  std::map<std::string_view, Operation> rows_;
+  std::map<std::string_view, KnownOperation> rows_;
   std::deque<std::string> texts_;
-  std::deque<std::vector<Operation::Signature>> signatures_;
+  std::deque<std::vector<KnownOperation::Signature>> signatures_;
 };
 
 /// `ulp`, `ulp_`, `ulp=__matmul__`, `write_only_inputs/tensor`
-void add_listed(const Operation& operation, std::string_view list, std::vector<Listed>& found) {
+void add_listed(const KnownOperation& operation, std::string_view list, std::vector<Listed>& found) {
   if (operation.name != operation.row) return;
   for (const std::string_view word : split(operation.rules, " ")) {
     std::vector<std::string_view> parts = split(word, "/");
@@ -194,14 +194,14 @@ void add_operations(const std::string& path) {
   OwnRows::get().read(RuleFile::open(path));
 }
 
-const Operation* find_operation(std::string_view name) {
+const KnownOperation* find_operation(std::string_view name) {
   const PlainOperation plain(name);
-  if (const Operation* const own = OwnRows::get().find(plain.text())) return own;
+  if (const KnownOperation* const own = OwnRows::get().find(plain.text())) return own;
   // The rules ask for the operation of each call many times, which made a binary search 6 % of the time of a
   // comparison of statistics.
   static const auto rows = [] {
-    std::unordered_map<std::string_view, const Operation*> by_name;
-    for (const Operation& operation : kOperations) by_name.emplace(operation.name, &operation);
+    std::unordered_map<std::string_view, const KnownOperation*> by_name;
+    for (const KnownOperation& operation : kOperations) by_name.emplace(operation.name, &operation);
     return by_name;
   }();
   const auto found = rows.find(plain.text());
@@ -210,18 +210,18 @@ const Operation* find_operation(std::string_view name) {
 
 std::string_view arguments_of(std::string_view operation_with_prefix) {
   const std::string_view prefix = operation_with_prefix.substr(0, operation_with_prefix.find('.'));
-  const Operation* const operation = find_operation(split_last(operation_with_prefix).second);
+  const KnownOperation* const operation = find_operation(split_last(operation_with_prefix).second);
   return operation == nullptr ? std::string_view() : arguments_of(*operation, prefix);
 }
 
-std::string_view arguments_of(const Operation& operation, std::string_view prefix) {
+std::string_view arguments_of(const KnownOperation& operation, std::string_view prefix) {
   const bool is_called_so = operation.prefixes.empty() || has_word(operation.prefixes, prefix);
   return is_called_so ? arguments_like(operation, prefix) : std::string_view();
 }
 
-std::string_view arguments_like(const Operation& operation, std::string_view prefix) {
+std::string_view arguments_like(const KnownOperation& operation, std::string_view prefix) {
   std::string_view arguments;
-  for (const Operation::Signature& each : operation.signatures) {
+  for (const KnownOperation::Signature& each : operation.signatures) {
     if (each.prefix == prefix) return each.arguments;
     if (each.prefix.empty()) arguments = each.arguments;
   }
@@ -230,13 +230,13 @@ std::string_view arguments_like(const Operation& operation, std::string_view pre
 
 std::vector<Listed> listed_operations(std::string_view list) {
   std::vector<Listed> found;
-  for (const Operation& operation : kOperations) add_listed(operation, list, found);
+  for (const KnownOperation& operation : kOperations) add_listed(operation, list, found);
   return found;
 }
 
 bool is_listed(std::string_view list, std::string_view operation) {
   std::vector<Listed> found;
-  if (const Operation* const row = find_operation(operation)) add_listed(*row, list, found);
+  if (const KnownOperation* const row = find_operation(operation)) add_listed(*row, list, found);
   return std::ranges::find(found, operation, &Listed::name) != found.end();
 }
 

@@ -55,7 +55,7 @@ enum class Nature : std::uint8_t {
 /// Positions of arguments, as bits.
 using Positions = std::uint32_t;
 
-struct Operation {
+struct KnownOperation {
   /// The words of `is` in the file.
   enum Trait : std::uint16_t {
     kCommutative = 1,
@@ -90,7 +90,7 @@ struct Operation {
 
 /// Finds the row for the last part of an entry's name (`add`, `__iadd__`, `LayerNorm`); null if there is
 /// none.
-const Operation* find_operation(std::string_view name);
+const KnownOperation* find_operation(std::string_view name);
 
 /// Reads a user's rows: those of data/operations.yaml, but with one signature for all prefixes. They replace
 /// rows of the same names until the program ends, so call it before any thread exists. IoError or FormatError
@@ -100,15 +100,15 @@ void add_operations(const std::string& path);
 /// The arguments of `Functional.layer_norm` in order, `input normalized_shape weight=None bias=None`; what
 /// follows `*` is given by name alone, and `a|b` is either, by the overload. Empty if they are not known.
 std::string_view arguments_of(std::string_view operation_with_prefix);
-std::string_view arguments_of(const Operation& operation, std::string_view prefix);
+std::string_view arguments_of(const KnownOperation& operation, std::string_view prefix);
 /// The same where entries with this prefix are not called so, but something like it is.
-std::string_view arguments_like(const Operation& operation, std::string_view prefix);
+std::string_view arguments_like(const KnownOperation& operation, std::string_view prefix);
 
 /// An operation that a list of rules has: as the list spells it, and what it says of it.
 struct Listed {
   std::string name;
   std::vector<std::string_view> parts;
-  const Operation* operation = nullptr;
+  const KnownOperation* operation = nullptr;
 };
 /// The operations in whose `rules` the list stands, of the built-in rows alone.
 std::vector<Listed> listed_operations(std::string_view list);

@@ -160,7 +160,7 @@ class Flattener {
   }
 
   /// The members of a leaf, which are found in one pass.
-  enum Member {
+  enum LeafMember {
     kClassType,
     kType,
     kDtype,
@@ -176,7 +176,7 @@ class Flattener {
     kGradientOf,
     kMembers
   };
-  static constexpr std::array<Entry::Key, kMembers> kLeafKeys = {
+  static constexpr std::array<Entry::MemberKey, kMembers> kLeafKeys = {
       "class_type", "type",       "dtype",         "shape",         "Max",       "Min",
       "Mean",       "Norm",       "md5",           "requires_grad", "data_name", "value",
       "placements", "True_count", "Neg_inf_count", "gradient_of"};
@@ -253,14 +253,14 @@ class Flattener {
         const Entry::Index statistic = members[kFirstStatistic + i];
         if (statistic != Entry::kNone) item.statistics.set(i, to_value(statistic));
       }
-      for (const Member count : {kTrueCount, kNegInfCount}) {
+      for (const LeafMember count : {kTrueCount, kNegInfCount}) {
         const Entry::Index counted = members[count];
         if (!entry.is(counted, NodeKind::integer) || !(entry.number(counted) >= 0)) continue;
         side_.counts[item.name] = entry.number(counted);
       }
       if (members[kGradientOf] != Entry::kNone) side_.gradients_of[item.name] = intern(members[kGradientOf]);
       const Placement placement = placement_of(members[kPlacements]);
-      if (placement.kind != Placement::Kind::unknown) side_.placements[item.name] = placement;
+      if (placement.kind != Placement::PlacementKind::unknown) side_.placements[item.name] = placement;
     } else {
       describe_argument(item, node, entry.text(members[kType]), value);
     }
@@ -280,12 +280,12 @@ class Flattener {
       if (!entry.is(each, NodeKind::object)) known = false;
       if (!known) return;
       entry.children(each, [&](Entry::Index kind) {
-        if (entry.key(kind) == "Replicate") one.kind = Placement::Kind::replicate;
+        if (entry.key(kind) == "Replicate") one.kind = Placement::PlacementKind::replicate;
         if (entry.key(kind) == "Partial" && entry.is(kind, NodeKind::object)) {
           const bool sum = entry.string(kind, "reduce_op") == "sum";
-          one = {Placement::Kind::partial, sum ? std::uint8_t{0} : kMasked};
+          one = {Placement::PlacementKind::partial, sum ? std::uint8_t{0} : kMasked};
         } else if (entry.key(kind).find("Partial") != std::string_view::npos) {
-          one = {Placement::Kind::partial, kMasked};
+          one = {Placement::PlacementKind::partial, kMasked};
         }
         if (entry.key(kind) != "Shard" || !entry.is(kind, NodeKind::object)) return;
         const Entry::Index dim = entry.find(kind, "dim");
@@ -293,10 +293,12 @@ class Flattener {
         if (dim == Entry::kNone || !entry.is(dim, NodeKind::integer) || !(entry.number(dim) >= 0) ||
             entry.number(dim) >= kMostAxes)
           return;
-        one = {Placement::Kind::shard, static_cast<std::uint8_t>(entry.number(dim))};
+        one = {Placement::PlacementKind::shard, static_cast<std::uint8_t>(entry.number(dim))};
       });
-      const bool split = found.kind != Placement::Kind::unknown && found.kind != Placement::Kind::replicate;
-      if (one.kind == Placement::Kind::unknown || (split && one.kind != Placement::Kind::replicate))
+      const bool split = found.kind != Placement::PlacementKind::unknown &&
+                         found.kind != Placement::PlacementKind::replicate;
+      if (one.kind == Placement::PlacementKind::unknown ||
+          (split && one.kind != Placement::PlacementKind::replicate))
         known = false;
       if (!split) found = one;
     });
@@ -357,18 +359,18 @@ class Flattener {
     } else if (type == "slice") {
       item.shape = pool.intern(slice_shape(value));
     } else if (type == "ellipsis") {
-      item.statistics.fill(Value::of_text(intern(value)));
+      item.statistics.fill(RecordedValue::of_text(intern(value)));
     } else if (last == "src" || last == "dst" || last == "group_src" || last == "group_dst") {
       item.checksum = intern(value);
-      item.statistics.fill(Value::of_text(item.checksum));
+      item.statistics.fill(RecordedValue::of_text(item.checksum));
     } else if (type == "torch.ProcessGroup") {
       item.checksum = intern(entry.find(node, "group_ranks"));
       item.has_checksum = true;
-      item.statistics.fill(Value::of_text(item.checksum));
+      item.statistics.fill(RecordedValue::of_text(item.checksum));
     } else {
       const NodeKind kind = value == Entry::kNone ? NodeKind::null : entry.kind(value);
       item.dtype = pool.intern(fmt::format("<class '{}'>", python_type(kind)));
-      item.statistics.fill(value == Entry::kNone ? Value{} : to_value(value));
+      item.statistics.fill(value == Entry::kNone ? RecordedValue{} : to_value(value));
     }
   }
 
@@ -379,21 +381,22 @@ class Flattener {
     return fmt::format("({},)", count);
   }
 
-  Value to_value(Entry::Index node) {
+  RecordedValue to_value(Entry::Index node) {
     const Entry& entry = *entry_;
     switch (entry.kind(node)) {
       case NodeKind::null:
         return {};
       case NodeKind::boolean:
-        return Value::of(entry.boolean(node));
+        return RecordedValue::of(entry.boolean(node));
       case NodeKind::real:
-        return Value::of(entry.number(node));
+        return RecordedValue::of(entry.number(node));
       case NodeKind::integer: {
         const auto integer = entry.integer(node);
-        return integer ? Value::of(*integer) : Value::of_text(side_.pool.intern(entry.text(node)));
+        return integer ? RecordedValue::of(*integer)
+                       : RecordedValue::of_text(side_.pool.intern(entry.text(node)));
       }
       default:
-        return Value::of_text(intern(node));
+        return RecordedValue::of_text(intern(node));
     }
   }
 

@@ -41,8 +41,8 @@ static_assert(sizeof(Item) <= 64);
 /// How a rank holds a tensor of several ranks (DTensor): the whole, a part along an axis, or a part of a sum.
 /// If the mesh has several axes, the split one counts.
 struct Placement {
-  enum class Kind : std::uint8_t { unknown, replicate, shard, partial };
-  Kind kind = Kind::unknown;
+  enum class PlacementKind : std::uint8_t { unknown, replicate, shard, partial };
+  PlacementKind kind = PlacementKind::unknown;
   std::uint8_t axis = 0;  // of a shard
 
   bool operator==(const Placement&) const = default;

@@ -158,12 +158,12 @@ bool is_debug_json(const std::string& path) {
   return fs::path(path).filename() == kDebugJson;
 }
 
-void Search::refuse(const std::string& path, const std::string& reason, bool by_system) {
+void SearchOutcome::refuse(const std::string& path, const std::string& reason, bool by_system) {
   problem = display(path) + ": " + reason;
   unreadable = by_system;
 }
 
-void Search::check() const {
+void SearchOutcome::check() const {
   if (unreadable) throw IoError(problem);
   if (!problem.empty()) throw FormatError(problem);
 }

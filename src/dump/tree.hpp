@@ -13,7 +13,7 @@
 namespace msprobe::dump {
 
 /// The processes that see a rank whose dump is on the local disk of a machine, and its size.
-struct Seen {
+struct SeenRank {
   std::vector<std::uint32_t> processes;
   std::string host;              // of the first
   std::uint64_t bytes = 0;       // of the dump.json
@@ -27,8 +27,8 @@ struct RankDump {
   std::string label;  // "rank0", also of a proc folder; "rank"; empty for a file or folder of another name
   std::optional<std::int64_t> number;  // 0 of rank0; -1 of plain "rank"; nothing for proc folders and files
   std::string directory;
-  std::string json;               // path of the file; it need not exist when the folder came from a listing
-  std::optional<Seen> seen = {};  // nothing: all processes see it
+  std::string json;  // path of the file; it need not exist when the folder came from a listing
+  std::optional<SeenRank> seen = {};  // nothing: all processes see it
 };
 
 struct StepDump {
@@ -52,7 +52,7 @@ enum class RankNames : std::uint8_t {
 };
 
 /// The result of a search.
-struct Search {
+struct SearchOutcome {
   std::string problem;      // why nothing or not everything was found; one line with the path
   bool unreadable = false;  // the system refused
 
@@ -62,7 +62,7 @@ struct Search {
   void check() const;
 };
 
-struct TreeSearch : Search {
+struct TreeSearch : SearchOutcome {
   std::optional<Tree> tree;
   bool is_folder = false;
   Listing top;  // what is in it

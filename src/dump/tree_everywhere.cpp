@@ -20,7 +20,7 @@
 
 namespace msprobe::dump {
 
-void carry(auto& packet, Carried<Seen> auto& seen) {
+void carry(auto& packet, Carried<SeenRank> auto& seen) {
   packet(seen.processes, seen.host, seen.bytes, seen.content, seen.data_bytes, seen.saved_values);
 }
 
@@ -52,7 +52,7 @@ void carry(auto& packet, Carried<View> auto& view) {
 
 /// Notes size and beginning of a file. It ignores errors: the code that reads the file later reports why it
 /// cannot be read.
-void look_at(const std::string& json, Seen& seen) {
+void look_at(const std::string& json, SeenRank& seen) {
   constexpr std::size_t kBeginning = std::size_t{64} << 10;
   try {
     const auto file = open_file(json);
@@ -72,7 +72,7 @@ View own_view(const std::string& path, RankNames names, bool with_tensors) {
   if (!view.tree) return view;
   for (StepDump& step : view.tree->steps) {
     for (RankDump& rank : step.ranks) {
-      Seen& seen = rank.seen.emplace();
+      SeenRank& seen = rank.seen.emplace();
       seen.host = view.host;
       look_at(rank.json, seen);
       if (with_tensors) seen.data_bytes = estimated_data_bytes(rank);
@@ -101,7 +101,7 @@ void add_view(Tree& tree, const Tree& other, std::uint32_t process) {
     empty.ranks.clear();
     StepDump& known = of_label(tree.steps, empty);
     for (const RankDump& rank : step.ranks) {
-      Seen& seen = *of_label(known.ranks, rank).seen;
+      SeenRank& seen = *of_label(known.ranks, rank).seen;
       if (seen.bytes != rank.seen->bytes || seen.content != rank.seen->content) {
         throw FormatError(display(rank.json), fmt::format("differs between {} and {}",
                                                           display(rank.seen->host), display(seen.host)));

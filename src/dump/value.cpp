@@ -26,7 +26,7 @@ Classified classify_number(double number) {
 
 }  // namespace
 
-void StatisticValues::set(std::size_t which, const Value& value) {
+void StatisticValues::set(std::size_t which, const RecordedValue& value) {
   kinds_[which] = value.kind;
   if (value.kind == ValueKind::text) {
     contents_[which] = {value.text, 0};
@@ -37,7 +37,7 @@ void StatisticValues::set(std::size_t which, const Value& value) {
   }
 }
 
-std::string to_text(const Value& value, const TextPool& pool) {
+std::string to_text(const RecordedValue& value, const TextPool& pool) {
   switch (value.kind) {
     case ValueKind::missing:
       return "N/A";
@@ -56,7 +56,7 @@ std::string to_text(const Value& value, const TextPool& pool) {
   return text.size() == 3 && lower_case(text) == "nan" ? "Nan" : std::string(text);
 }
 
-Classified classify(const Value& value, const TextPool& pool) {
+Classified classify(const RecordedValue& value, const TextPool& pool) {
   switch (value.kind) {
     case ValueKind::missing:
       return {ValueClass::missing};

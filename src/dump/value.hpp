@@ -23,7 +23,7 @@ enum class ValueKind : std::uint8_t {
   text,
 };
 
-struct Value {
+struct RecordedValue {
   ValueKind kind = ValueKind::none;
   bool boolean = false;
   std::uint32_t text = 0;  // in the pool of its side
@@ -32,15 +32,17 @@ struct Value {
     double real;
   };
 
-  static Value missing() { return {.kind = ValueKind::missing, .integer = 0}; }
-  static Value of(bool value) { return {.kind = ValueKind::boolean, .boolean = value, .integer = 0}; }
-  static Value of(std::int64_t value) { return {.kind = ValueKind::integer, .integer = value}; }
-  static Value of(double value) { return {.kind = ValueKind::real, .real = value}; }
-  static Value of_text(std::uint32_t id) { return {.kind = ValueKind::text, .text = id, .integer = 0}; }
+  static RecordedValue missing() { return {.kind = ValueKind::missing, .integer = 0}; }
+  static RecordedValue of(bool value) { return {.kind = ValueKind::boolean, .boolean = value, .integer = 0}; }
+  static RecordedValue of(std::int64_t value) { return {.kind = ValueKind::integer, .integer = value}; }
+  static RecordedValue of(double value) { return {.kind = ValueKind::real, .real = value}; }
+  static RecordedValue of_text(std::uint32_t id) {
+    return {.kind = ValueKind::text, .text = id, .integer = 0};
+  }
 };
-static_assert(sizeof(Value) == 16);
+static_assert(sizeof(RecordedValue) == 16);
 
-inline bool is_recorded(const Value& value) {
+inline bool is_recorded(const RecordedValue& value) {
   return value.kind > ValueKind::none;
 }
 
@@ -51,8 +53,8 @@ enum Statistic { kMax, kMin, kMean, kNorm, kStatistics };
 class StatisticValues {
  public:
   StatisticValues() { fill({}); }
-  Value operator[](std::size_t which) const {
-    Value value;
+  RecordedValue operator[](std::size_t which) const {
+    RecordedValue value;
     value.kind = kinds_[which];
     if (value.kind == ValueKind::text) {
       value.text = contents_[which][0];
@@ -63,8 +65,8 @@ class StatisticValues {
     }
     return value;
   }
-  void set(std::size_t which, const Value& value);
-  void fill(const Value& value) {
+  void set(std::size_t which, const RecordedValue& value);
+  void fill(const RecordedValue& value) {
     for (std::size_t which = 0; which < kStatistics; ++which) set(which, value);
   }
 
@@ -75,7 +77,7 @@ class StatisticValues {
 static_assert(sizeof(StatisticValues) == 36);
 
 /// As the cell prints it; NaN in any spelling is `Nan`, infinities are `inf` and `-inf`.
-std::string to_text(const Value& value, const TextPool& pool);
+std::string to_text(const RecordedValue& value, const TextPool& pool);
 
 /// The class of a value in the table of docs/rules.md, "Differences of statistics".
 enum class ValueClass { number, nan, inf, neg_inf, device, missing, other };
@@ -86,6 +88,6 @@ struct Classified {
   bool is_integer = false;  // for number: `integer` is exact
   std::int64_t integer = 0;
 };
-Classified classify(const Value& value, const TextPool& pool);
+Classified classify(const RecordedValue& value, const TextPool& pool);
 
 }  // namespace msprobe::dump

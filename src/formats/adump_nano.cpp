@@ -10,9 +10,9 @@ namespace msprobe::formats {
 namespace {
 
 /// Little-endian integers out of a stretch of bytes that may be too short.
-class Fields {
+class NanoReader {
  public:
-  Fields(std::string_view bytes, const AdumpFile& dump) : rest_(bytes), dump_(dump) {}
+  NanoReader(std::string_view bytes, const AdumpFile& dump) : rest_(bytes), dump_(dump) {}
 
   std::string_view take(std::uint64_t count) {
     if (count > rest_.size()) fail_adump(dump_, "its header (nano form) is cut off");
@@ -75,7 +75,7 @@ constexpr std::uint32_t kShapeTag = 0;
 constexpr std::uint32_t kInputTag = 4;
 constexpr std::uint32_t kOutputTag = 5;
 
-void read_items(Fields block, AdumpRole role, AdumpFile& dump) {
+void read_items(NanoReader block, AdumpRole role, AdumpFile& dump) {
   const auto count = block.read<std::uint32_t>();
   for (std::uint32_t i = 0; i < count; ++i) {
     AdumpItem& item = add_item(dump, role);
@@ -85,13 +85,13 @@ void read_items(Fields block, AdumpRole role, AdumpFile& dump) {
     if (role == AdumpRole::output) block.take(3 * sizeof(std::uint32_t));  // original index, type and layout
     block.take(2 * sizeof(std::uint64_t));                                 // address, offset
     item.size = block.read<std::uint64_t>();
-    Fields list(block.take(block.read<std::uint32_t>()), dump);
+    NanoReader list(block.take(block.read<std::uint32_t>()), dump);
     while (!list.empty()) {
       const auto tag = list.read<std::uint32_t>();
       const std::string_view value = list.take(list.read<std::uint32_t>());
       if (tag != kShapeTag) continue;
       item.shape.clear();
-      for (Fields dims(value, dump); !dims.empty();)
+      for (NanoReader dims(value, dump); !dims.empty();)
         add_dimension(dump, item.shape, dims.read<std::uint64_t>());
     }
   }
@@ -100,14 +100,14 @@ void read_items(Fields block, AdumpRole role, AdumpFile& dump) {
 }  // namespace
 
 void read_nano_header(std::string_view header, AdumpFile& dump) {
-  Fields fields(header, dump);
+  NanoReader fields(header, dump);
   fields.read<std::uint32_t>();  // magic
   dump.version = std::to_string(fields.read<std::uint32_t>());
   for (const std::uint32_t wanted : {kInputTag, kOutputTag}) {
     const auto tag = fields.read<std::uint32_t>();
     if (tag != wanted)
       fail_adump(dump, fmt::format("its header (nano form) has block {} instead of {}", tag, wanted));
-    const Fields block(fields.take(fields.read<std::uint32_t>()), dump);
+    const NanoReader block(fields.take(fields.read<std::uint32_t>()), dump);
     read_items(block, wanted == kInputTag ? AdumpRole::input : AdumpRole::output, dump);
   }
   number_items(dump);

@@ -23,7 +23,7 @@ constexpr std::uint64_t kMaxTextHeader = std::uint64_t{1} << 20;
 constexpr std::uint64_t kHeaderPiece = 4096;
 constexpr int kMaxLinks = 8;
 
-struct Header {
+struct AtbHeader {
   std::int64_t dtype = 0;
   std::vector<std::int64_t> dims;
   std::string link;
@@ -72,9 +72,9 @@ std::optional<DType> dtype_of_code(std::int64_t code) {
 }
 
 /// Returns the lines of the header one by one and records the offset where each ends.
-class Lines {
+class HeaderLines {
  public:
-  explicit Lines(const ByteSource& file) : file_(file) {}
+  explicit HeaderLines(const ByteSource& file) : file_(file) {}
 
   /// The next line without its LF; nothing at the end of the file or of what a header may take.
   std::optional<std::string> next() {
@@ -104,7 +104,7 @@ class Lines {
   std::uint64_t position_ = 0;
 };
 
-void read_dims(const ByteSource& file, std::string_view text, Header& header) {
+void read_dims(const ByteSource& file, std::string_view text, AtbHeader& header) {
   header.dims.clear();
   while (true) {
     const std::size_t comma = text.find(',');
@@ -117,10 +117,10 @@ void read_dims(const ByteSource& file, std::string_view text, Header& header) {
   }
 }
 
-Header read_header(const ByteSource& file) {
+AtbHeader read_header(const ByteSource& file) {
   if (file.size() == 0) fail(file, "an empty file");
-  Header header;
-  Lines lines(file);
+  AtbHeader header;
+  HeaderLines lines(file);
   for (int number = 1;; ++number) {
     const auto line = lines.next();
     if (!line) fail(file, "not an ATB file: no line $End closes a header");
@@ -149,7 +149,7 @@ Header read_header(const ByteSource& file) {
 }  // namespace
 
 StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const OpenBeside& open_beside) {
-  const Header header = read_header(*file);
+  const AtbHeader header = read_header(*file);
   const auto dtype = dtype_of_code(header.dtype);
   if (!dtype) fail(*file, fmt::format("element type {} is not supported", header.dtype));
   auto bytes = static_cast<std::int64_t>(tensor::info(*dtype).size);
@@ -169,7 +169,7 @@ StoredTensor open_atb_bin(const std::shared_ptr<const ByteSource>& file, const O
       fail(*file, fmt::format("refused: its data lies outside its folder: {}", display(link)));
     if (!open_beside) fail(*file, fmt::format("its data is in another file: {}", display(link)));
     holder = open_beside(link);
-    Header next = read_header(*holder);
+    AtbHeader next = read_header(*holder);
     begin = next.end;
     link = std::move(next.link);
   }

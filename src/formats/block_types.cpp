@@ -49,7 +49,7 @@ constexpr CodeTable kFloat4 = {{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, 
                                {1, 1, 1, 1, 2, 2, 4, 4, 1, 1, 1, 1, 2, 2, 4, 4}};
 
 /// Elements that have their scale in common: each is `scale * code - offset`.
-struct Group {
+struct ScaleGroup {
   float scale = 0;
   float offset = 0;
   float scale_error = 0;  // by how much they may have been rounded when they were stored
@@ -60,7 +60,7 @@ constexpr std::size_t kMostGroups = 16;
 
 struct Unpacked {
   std::array<std::int8_t, kMostBlockElements> codes{};
-  std::array<Group, kMostGroups> groups{};
+  std::array<ScaleGroup, kMostGroups> groups{};
   std::size_t group_size = 32;
   const CodeTable* table = nullptr;  // codes are places in it
 };
@@ -89,7 +89,7 @@ float error_of_half(float value) {
 }
 
 /// A group whose scale and offset are multiples of the block's.
-Group group_of(float scale, int times, float offset = 0, int offset_times = 0) {
+ScaleGroup group_of(float scale, int times, float offset = 0, int offset_times = 0) {
   const auto factor = static_cast<float>(times);
   const auto offset_factor = static_cast<float>(offset_times);
   return {scale * factor, offset * offset_factor, error_of_half(scale) * std::abs(factor),
@@ -316,7 +316,7 @@ void unpack_block(BlockType type, BlockContent content, std::span<const std::byt
   Unpacked unpacked;
   unpack(type, block, unpacked);
   for (std::size_t begin = 0; begin < out.size(); begin += unpacked.group_size) {
-    const Group& group = unpacked.groups[begin / unpacked.group_size];
+    const ScaleGroup& group = unpacked.groups[begin / unpacked.group_size];
     const std::size_t end = std::min(begin + unpacked.group_size, out.size());
     for (std::size_t i = begin; i < end; ++i) {
       const auto place = static_cast<std::size_t>(static_cast<std::uint8_t>(unpacked.codes[i]));

@@ -17,16 +17,16 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-struct Place {
+struct ChunkPlace {
   std::string file;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::string problem;
 };
 
-class Reader {
+class MetadataReader {
  public:
-  explicit Reader(const ByteSource& file)
+  explicit MetadataReader(const ByteSource& file)
       : name_(file.name()), pickle_(load_pickle(file)), allowance_(file.size()) {
     allowance_.take(pickle_.memory());
     if (pickle_.end() != file.size()) fail("refused: bytes follow the end of its pickle");
@@ -113,7 +113,7 @@ class Reader {
       const auto begin = member(*info, "offset");
       const auto length = member(*info, "length");
       if (!file || !begin || !length) fail("one of its storage entries is malformed");
-      Place place;
+      ChunkPlace place;
       place.file = pickle_.text(*file);
       place.offset = count(*begin);
       place.length = count(*length);
@@ -185,14 +185,14 @@ class Reader {
 
   std::string name_;
   Pickle pickle_;
-  Allowance allowance_;
-  std::map<std::pair<std::string, Integers>, Place> places_;
+  MemoryAllowance allowance_;
+  std::map<std::pair<std::string, Integers>, ChunkPlace> places_;
 };
 
 }  // namespace
 
 DcpMetadata read_dcp_metadata(const ByteSource& file) {
-  return Reader(file).run();
+  return MetadataReader(file).run();
 }
 
 }  // namespace msprobe::formats

@@ -20,29 +20,29 @@ namespace msprobe::formats {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 // A piece of this size stays in the second-level cache, raw and converted.
 constexpr std::size_t kPiece = std::size_t{16} << 10;
 
 /// The precision of a narrow type: it determines the distance between neighbouring numbers.
-struct Precision {
+struct NarrowPrecision {
   int fraction_bits = 0;
   int least_exponent = 0;  // of the smallest normal number
 };
 
 /// Nothing for double, for hifloat8 (its precision decreases with the exponent), and for types that are not
 /// floating-point.
-std::optional<Precision> precision_of(DType dtype) {
+std::optional<NarrowPrecision> precision_of(DType dtype) {
   dtype = tensor::real_type(dtype);
-  if (dtype == DType::float8_e8m0fnu) return Precision{0, -127};
+  if (dtype == DType::float8_e8m0fnu) return NarrowPrecision{0, -127};
   const auto form = tensor::float_form(dtype);
   if (!form || dtype == DType::float64 || dtype == DType::hifloat8) return std::nullopt;
-  return Precision{form->fraction, form->least};
+  return NarrowPrecision{form->fraction, form->least};
 }
 
 /// Would `candidate` be rounded to `value`? The point exactly between two numbers counts as no.
-bool rounds_to(double candidate, double value, const Precision& precision) {
+bool rounds_to(double candidate, double value, const NarrowPrecision& precision) {
   int exponent = 0;
   const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
   const int scale = std::max(exponent - 1, precision.least_exponent);
@@ -53,7 +53,7 @@ bool rounds_to(double candidate, double value, const Precision& precision) {
   return std::fabs(candidate - value) < reach;
 }
 
-std::string shortest(double value, const std::optional<Precision>& precision) {
+std::string shortest(double value, const std::optional<NarrowPrecision>& precision) {
   if (!precision || !std::isfinite(value) || value == 0) return python_repr(value);
   constexpr int kMostDigits = 9;
   for (int digits = 1; digits < kMostDigits; ++digits) {
@@ -63,12 +63,12 @@ std::string shortest(double value, const std::optional<Precision>& precision) {
   return python_repr(std::strtod(fmt::format("{:.{}e}", value, kMostDigits - 1).c_str(), nullptr));
 }
 
-std::string real_text(double value, const std::optional<Precision>& precision) {
+std::string real_text(double value, const std::optional<NarrowPrecision>& precision) {
   std::string text = shortest(value, precision);
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-std::string complex_text(double real, double imaginary, const std::optional<Precision>& precision) {
+std::string complex_text(double real, double imaginary, const std::optional<NarrowPrecision>& precision) {
   std::string text = "(" + real_text(real, precision);
   const std::string part = real_text(imaginary, precision);
   if (!part.starts_with('-')) text += '+';
@@ -76,7 +76,7 @@ std::string complex_text(double real, double imaginary, const std::optional<Prec
 }
 
 bool is_narrow(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && dtype != DType::float64;
+  return tensor::info(dtype).kind == DTypeKind::floating && dtype != DType::float64;
 }
 
 /// The kernels count denormals of the type that they compute in, which is float for all narrow types; so this
@@ -153,7 +153,7 @@ tensor::Statistics integer_statistics(const StoredTensor& tensor) {
 ValueReader::ValueReader(const StoredTensor& tensor)
     : dtype_(tensor.dtype),
       item_size_(tensor::info(tensor.dtype).size),
-      parts_(tensor::info(tensor.dtype).kind == Kind::complex ? 2 : 1),
+      parts_(tensor::info(tensor.dtype).kind == DTypeKind::complex ? 2 : 1),
       reader_(tensor) {}
 
 std::span<const double> ValueReader::read(std::size_t count) {
@@ -170,14 +170,14 @@ tensor::Statistics statistics_of(const StoredTensor& tensor) {
   if (tensor.dtype == DType::int64) return integer_statistics<std::int64_t>(tensor);
   if (tensor.dtype == DType::uint64) return integer_statistics<std::uint64_t>(tensor);
   if (is_narrow(tensor.dtype)) return narrow_statistics(tensor);
-  if (tensor::info(tensor.dtype).kind == Kind::complex) return complex_statistics(tensor);
+  if (tensor::info(tensor.dtype).kind == DTypeKind::complex) return complex_statistics(tensor);
   return run<double>(tensor, [&](std::span<const std::byte> raw, std::vector<double>& values) {
     tensor::to_double(tensor.dtype, raw, values);
   });
 }
 
 std::optional<IntegerRange> integer_range(DType dtype, const tensor::Statistics& statistics) {
-  if (tensor::info(dtype).kind != Kind::integer || statistics.count == 0) return {};
+  if (tensor::info(dtype).kind != DTypeKind::integer || statistics.count == 0) return {};
   if (dtype == DType::uint64) {
     return IntegerRange{std::to_string(static_cast<std::uint64_t>(statistics.integer_min)),
                         std::to_string(static_cast<std::uint64_t>(statistics.integer_max))};
@@ -191,12 +191,12 @@ std::optional<IntegerRange> integer_range(DType dtype, const tensor::Statistics&
 
 std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t count) {
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
-  const std::optional<Precision> precision = precision_of(tensor.dtype);
+  const std::optional<NarrowPrecision> precision = precision_of(tensor.dtype);
   ElementReader reader(tensor);
   std::vector<std::string> texts;
   std::vector<std::byte> raw(type.size);
   std::array<double, 2> value{};
-  const std::span<double> parts = std::span(value).first(type.kind == Kind::complex ? 2 : 1);
+  const std::span<double> parts = std::span(value).first(type.kind == DTypeKind::complex ? 2 : 1);
   while (texts.size() < count && reader.remaining() > 0) {
     reader.read(raw);
     if (tensor.dtype == DType::int64 || tensor.dtype == DType::uint64) {
@@ -208,16 +208,16 @@ std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t 
     }
     tensor::to_double(tensor.dtype, raw, parts);
     switch (type.kind) {
-      case Kind::boolean:
+      case DTypeKind::boolean:
         texts.emplace_back(value[0] != 0 ? "True" : "False");
         break;
-      case Kind::integer:
+      case DTypeKind::integer:
         texts.push_back(std::to_string(static_cast<std::int64_t>(value[0])));
         break;
-      case Kind::floating:
+      case DTypeKind::floating:
         texts.push_back(shortest(value[0], precision));
         break;
-      case Kind::complex:
+      case DTypeKind::complex:
         texts.push_back(complex_text(value[0], value[1], precision));
         break;
     }
@@ -226,7 +226,7 @@ std::vector<std::string> first_elements(const StoredTensor& tensor, std::size_t 
 }
 
 std::string number_text(double value, tensor::DType dtype) {
-  const std::optional<Precision> precision = precision_of(dtype);
+  const std::optional<NarrowPrecision> precision = precision_of(dtype);
   if (!precision || !std::isfinite(value) || value == 0) return python_repr(value);
   int exponent = 0;
   std::frexp(value, &exponent);

@@ -21,17 +21,17 @@ constexpr std::uint64_t kArrayExtension = 1;
 constexpr std::string_view kChunked = "__msgpack_chunked_array__";
 
 /// Reads the values of a MessagePack file one by one.
-class Values {
+class FlaxReader {
  public:
-  enum class Kind { nothing, number, text, bytes, list, map, extension };
-  struct Value {
-    Kind kind = Kind::nothing;
+  enum class FlaxKind { nothing, number, text, bytes, list, map, extension };
+  struct FlaxValue {
+    FlaxKind kind = FlaxKind::nothing;
     std::uint64_t number = 0;  // an integer, or the type of an extension
     std::uint64_t length = 0;  // bytes of a text, members of a list, pairs of a map
     std::uint64_t offset = 0;  // of bytes, in the file
   };
 
-  explicit Values(const ByteSource& file) : file_(file) {}
+  explicit FlaxReader(const ByteSource& file) : file_(file) {}
 
   std::uint64_t at() const { return at_; }
   bool at_end() const { return at_ == file_.size(); }
@@ -39,14 +39,15 @@ class Values {
 
   /// Returns the next value and skips the bytes of texts and extensions. Further calls return the members of
   /// lists and maps.
-  Value next() {
+  FlaxValue next() {
     const auto head = static_cast<unsigned>(big_endian(1));
-    Value value;
-    if (head < 0x80) return {Kind::number, head, 0, 0};
-    if (head < 0x90) return {Kind::map, 0, head & 0xF, 0};
-    if (head < 0xA0) return {Kind::list, 0, head & 0xF, 0};
-    if (head < 0xC0) return with_bytes(Kind::text, head & 0x1F);
-    if (head >= 0xE0) return {Kind::number, static_cast<std::uint64_t>(static_cast<std::int8_t>(head)), 0, 0};
+    FlaxValue value;
+    if (head < 0x80) return {FlaxKind::number, head, 0, 0};
+    if (head < 0x90) return {FlaxKind::map, 0, head & 0xF, 0};
+    if (head < 0xA0) return {FlaxKind::list, 0, head & 0xF, 0};
+    if (head < 0xC0) return with_bytes(FlaxKind::text, head & 0x1F);
+    if (head >= 0xE0)
+      return {FlaxKind::number, static_cast<std::uint64_t>(static_cast<std::int8_t>(head)), 0, 0};
     switch (head) {
       case 0xC0:
       case 0xC2:
@@ -55,26 +56,26 @@ class Values {
       case 0xC4:
       case 0xC5:
       case 0xC6:
-        return with_bytes(Kind::bytes, big_endian(1U << (head - 0xC4)));
+        return with_bytes(FlaxKind::bytes, big_endian(1U << (head - 0xC4)));
       case 0xC7:
       case 0xC8:
       case 0xC9:
         return extension(big_endian(1U << (head - 0xC7)));
       case 0xCA:
-        return with_bytes(Kind::nothing, 4);
+        return with_bytes(FlaxKind::nothing, 4);
       case 0xCB:
-        return with_bytes(Kind::nothing, 8);
+        return with_bytes(FlaxKind::nothing, 8);
       case 0xCC:
       case 0xCD:
       case 0xCE:
       case 0xCF:
-        return {Kind::number, big_endian(1U << (head - 0xCC)), 0, 0};
+        return {FlaxKind::number, big_endian(1U << (head - 0xCC)), 0, 0};
       case 0xD0:
       case 0xD1:
       case 0xD2:
       case 0xD3:
         // No name, shape or offset is negative, so the reader skips negative numbers.
-        return with_bytes(Kind::nothing, 1U << (head - 0xD0));
+        return with_bytes(FlaxKind::nothing, 1U << (head - 0xD0));
       case 0xD4:
       case 0xD5:
       case 0xD6:
@@ -84,20 +85,21 @@ class Values {
       case 0xD9:
       case 0xDA:
       case 0xDB:
-        return with_bytes(Kind::text, big_endian(1U << (head - 0xD9)));
+        return with_bytes(FlaxKind::text, big_endian(1U << (head - 0xD9)));
       case 0xDC:
       case 0xDD:
-        return {Kind::list, 0, big_endian(head == 0xDC ? 2 : 4), 0};
+        return {FlaxKind::list, 0, big_endian(head == 0xDC ? 2 : 4), 0};
       case 0xDE:
       case 0xDF:
-        return {Kind::map, 0, big_endian(head == 0xDE ? 2 : 4), 0};
+        return {FlaxKind::map, 0, big_endian(head == 0xDE ? 2 : 4), 0};
       default:
         fail("a value of an unknown kind");
     }
   }
 
-  std::string text(const Value& value) const {
-    if (value.kind != Kind::text || value.length > kMaxName) fail("a name that is not text, or is too long");
+  std::string text(const FlaxValue& value) const {
+    if (value.kind != FlaxKind::text || value.length > kMaxName)
+      fail("a name that is not text, or is too long");
     return read_text(file_, value.offset, value.length);
   }
 
@@ -106,15 +108,15 @@ class Values {
   }
 
  private:
-  Value with_bytes(Kind kind, std::uint64_t length) {
-    const Value value{kind, 0, length, at_};
+  FlaxValue with_bytes(FlaxKind kind, std::uint64_t length) {
+    const FlaxValue value{kind, 0, length, at_};
     if (length > file_.size() - at_) fail("truncated: a value is longer than the rest of the file");
     at_ += length;
     return value;
   }
-  Value extension(std::uint64_t length) {
+  FlaxValue extension(std::uint64_t length) {
     const std::uint64_t type = big_endian(1);
-    Value value = with_bytes(Kind::extension, length);
+    FlaxValue value = with_bytes(FlaxKind::extension, length);
     value.number = type;
     return value;
   }
@@ -146,7 +148,7 @@ class FlaxFile::Parser {
  public:
   explicit Parser(const ByteSource& file) : values_(file), allowance_(file.size()) {}
 
-  std::vector<Entry> run() {
+  std::vector<FlaxEntry> run() {
     const Value root = values_.next();
     if (root.kind != Kind::map) values_.fail("it is not a map");
     map("", root.length, 0);
@@ -155,8 +157,8 @@ class FlaxFile::Parser {
   }
 
  private:
-  using Kind = Values::Kind;
-  using Value = Values::Value;
+  using Kind = FlaxReader::FlaxKind;
+  using Value = FlaxReader::FlaxValue;
 
   void any(const std::string& name, const Value& value, int depth) {
     if (depth == kMostFlaxDepth) values_.fail("it is nested too deeply");
@@ -166,7 +168,7 @@ class FlaxFile::Parser {
         any(fmt::format("{}.{}", name, i), values_.next(), depth + 1);
     }
     if (value.kind == Kind::extension && value.number == kArrayExtension) {
-      Entry entry{name, {array(value)}, {}};
+      FlaxEntry entry{name, {array(value)}, {}};
       entry.shape = entry.parts.front().shape;
       add(std::move(entry));
     }
@@ -183,7 +185,7 @@ class FlaxFile::Parser {
   /// Reads an array that was cut into flat pieces: a map of lengths, and one of pieces under the keys "0",
   /// "1", …
   void chunked(const std::string& name, std::uint64_t pairs) {
-    Entry entry{name, {}, {}};
+    FlaxEntry entry{name, {}, {}};
     values_.next();
     for (std::uint64_t i = 1; i < pairs; ++i) {
       const std::string key = values_.text(values_.next());
@@ -197,7 +199,7 @@ class FlaxFile::Parser {
         if (key == "shape" && value.kind == Kind::number) {
           dimension(entry.shape, value.number);
         } else if (key == "chunks" && value.kind == Kind::extension && value.number == kArrayExtension) {
-          if (!allowance_.take(2 * sizeof(Array))) values_.fail(kTooManyTensors);
+          if (!allowance_.take(2 * sizeof(FlaxArray))) values_.fail(kTooManyTensors);
           entry.parts.push_back(array(value));
         } else {
           values_.fail("an array in pieces with an unknown member");
@@ -213,10 +215,10 @@ class FlaxFile::Parser {
   }
 
   /// Reads an array from an extension: its shape, the name of its type and its bytes.
-  Array array(const Value& extension) {
+  FlaxArray array(const Value& extension) {
     const std::uint64_t end = values_.at();
     values_.go_to(extension.offset);
-    Array array;
+    FlaxArray array;
     const Value whole = values_.next();
     const Value shape = values_.next();
     if (whole.kind != Kind::list || whole.length != 3 || shape.kind != Kind::list)
@@ -239,21 +241,21 @@ class FlaxFile::Parser {
     return array;
   }
 
-  void add(Entry entry) {
+  void add(FlaxEntry entry) {
     if (!allowance_.take_tensor(entry.name.size(), entry.shape.size())) values_.fail(kTooManyTensors);
     entries_.push_back(std::move(entry));
   }
 
-  Values values_;
-  Allowance allowance_;
-  std::vector<Entry> entries_;
+  FlaxReader values_;
+  MemoryAllowance allowance_;
+  std::vector<FlaxEntry> entries_;
 };
 
 FlaxFile::FlaxFile(std::shared_ptr<const ByteSource> file) : file_(std::move(file)) {
   entries_ = Parser(*file_).run();
 }
 
-StoredTensor FlaxFile::read(const Entry& entry, const Array& array) const {
+StoredTensor FlaxFile::read(const FlaxEntry& entry, const FlaxArray& array) const {
   const auto fail = [&](const std::string& reason) {
     throw FormatError(display(file_->name()), fmt::format("{}: {}", display(entry.name), reason));
   };
@@ -271,11 +273,11 @@ StoredTensor FlaxFile::read(const Entry& entry, const Array& array) const {
 }
 
 StoredTensor FlaxFile::tensor(std::size_t index) const {
-  const Entry& entry = entries_.at(index);
+  const FlaxEntry& entry = entries_.at(index);
   if (entry.parts.size() == 1 && entry.parts.front().shape == entry.shape)
     return read(entry, entry.parts.front());
   std::vector<StoredTensor> parts;
-  for (const Array& part : entry.parts) parts.push_back(read(entry, part));
+  for (const FlaxArray& part : entry.parts) parts.push_back(read(entry, part));
   StoredTensor tensor = concatenate(parts, 0);
   // Each piece has one axis.
   std::int64_t wanted = 1;
@@ -294,11 +296,11 @@ StoredTensor FlaxFile::tensor(std::size_t index) const {
 bool looks_like_flax(const ByteSource& file) {
   if (file.size() == 0) return false;
   try {
-    Values values(file);
+    FlaxReader values(file);
     for (int depth = 0; depth < kMostFlaxDepth; ++depth) {
-      const Values::Value value = values.next();
-      if (value.kind == Values::Kind::extension) return value.number == kArrayExtension;
-      if (value.kind != Values::Kind::map || value.length == 0) return false;
+      const FlaxReader::FlaxValue value = values.next();
+      if (value.kind == FlaxReader::FlaxKind::extension) return value.number == kArrayExtension;
+      if (value.kind != FlaxReader::FlaxKind::map || value.length == 0) return false;
       if (values.text(values.next()) == kChunked) return true;
     }
     return false;

@@ -25,23 +25,23 @@ class FlaxFile final : public TensorSet {
   StoredTensor tensor(std::size_t index) const override;
 
  private:
-  struct Array {
+  struct FlaxArray {
     std::string type;
     std::vector<std::int64_t> shape;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
   };
-  struct Entry {
+  struct FlaxEntry {
     std::string name;
-    std::vector<Array> parts;  // Flax cuts a large array into flat ones
+    std::vector<FlaxArray> parts;  // Flax cuts a large array into flat ones
     std::vector<std::int64_t> shape;
   };
   class Parser;
 
-  StoredTensor read(const Entry& entry, const Array& array) const;
+  StoredTensor read(const FlaxEntry& entry, const FlaxArray& array) const;
 
   std::shared_ptr<const ByteSource> file_;
-  std::vector<Entry> entries_;
+  std::vector<FlaxEntry> entries_;
 };
 
 /// Does the first key of each map lead to an array?

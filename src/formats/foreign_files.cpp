@@ -16,7 +16,7 @@
 namespace msprobe::formats {
 namespace {
 
-struct Format {
+struct ForeignFormat {
   std::size_t offset;
   std::string_view mark;
   std::string_view name;
@@ -25,22 +25,22 @@ struct Format {
 constexpr std::string_view kLfs = "Git LFS";
 
 constexpr std::array kFormats = {
-    Format{0, "version https://git-lfs.github.com/spec/", kLfs},
-    Format{0, "\x89HDF\r\n\x1a\n", "HDF5"},
-    Format{0, "\x1f\x8b\x08", "gzip"},
-    Format{0, "BZh", "bzip2"},
-    Format{0,
-           "\xfd"
-           "7zXZ",
-           "xz"},
-    Format{0, "\x28\xb5\x2f\xfd", "zstd"},
-    Format{0, "7z\xbc\xaf\x27\x1c", "7z"},
-    Format{0, "Rar!\x1a\x07", "RAR"},
-    Format{0, "SQLite format 3", "SQLite"},
-    Format{0, "%PDF-", "PDF"},
-    Format{0, "PAR1", "Parquet"},
-    Format{0, "ARROW1", "Arrow"},
-    Format{257, "ustar", "tar"},
+    ForeignFormat{0, "version https://git-lfs.github.com/spec/", kLfs},
+    ForeignFormat{0, "\x89HDF\r\n\x1a\n", "HDF5"},
+    ForeignFormat{0, "\x1f\x8b\x08", "gzip"},
+    ForeignFormat{0, "BZh", "bzip2"},
+    ForeignFormat{0,
+                  "\xfd"
+                  "7zXZ",
+                  "xz"},
+    ForeignFormat{0, "\x28\xb5\x2f\xfd", "zstd"},
+    ForeignFormat{0, "7z\xbc\xaf\x27\x1c", "7z"},
+    ForeignFormat{0, "Rar!\x1a\x07", "RAR"},
+    ForeignFormat{0, "SQLite format 3", "SQLite"},
+    ForeignFormat{0, "%PDF-", "PDF"},
+    ForeignFormat{0, "PAR1", "Parquet"},
+    ForeignFormat{0, "ARROW1", "Arrow"},
+    ForeignFormat{257, "ustar", "tar"},
 };
 
 }  // namespace
@@ -48,7 +48,7 @@ constexpr std::array kFormats = {
 std::string foreign_format(const ByteSource& file) {
   constexpr std::uint64_t kRead = 264;
   const std::string start = first_bytes(file, kRead);
-  const auto* found = std::ranges::find_if(kFormats, [&](const Format& format) {
+  const auto* found = std::ranges::find_if(kFormats, [&](const ForeignFormat& format) {
     return start.size() >= format.offset &&
            std::string_view(start).substr(format.offset).starts_with(format.mark);
   });

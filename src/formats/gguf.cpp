@@ -76,7 +76,7 @@ std::string_view file_type_name(std::int64_t number) {
 }
 
 /// The kinds of metadata values, and their sizes in bytes; 0 for texts and lists.
-enum class ValueKind : std::uint32_t { text = 8, list = 9 };
+enum class MetadataKind : std::uint32_t { text = 8, list = 9 };
 constexpr std::array<std::uint64_t, 13> kValueSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr std::uint32_t kFloat32 = 6;
 constexpr std::uint32_t kFloat64 = 12;
@@ -166,7 +166,7 @@ class GgufFile::Parser {
       return skip(bytes);
     }
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (kind == static_cast<std::uint32_t>(ValueKind::text)) {
+      if (kind == static_cast<std::uint32_t>(MetadataKind::text)) {
         skip_text();
       } else {
         skip_list(depth + 1);
@@ -179,8 +179,8 @@ class GgufFile::Parser {
     if (!allowance_.take(256 + 2 * key.size())) fail("refused: more metadata than a file of its size has");
     const auto kind = number<std::uint32_t>();
     if (kind >= kValueSizes.size()) fail(fmt::format("metadata of an unknown kind, {}", kind));
-    if (kind == static_cast<std::uint32_t>(ValueKind::list)) return skip_list(0);
-    if (kind == static_cast<std::uint32_t>(ValueKind::text)) return text(std::move(key));
+    if (kind == static_cast<std::uint32_t>(MetadataKind::list)) return skip_list(0);
+    if (kind == static_cast<std::uint32_t>(MetadataKind::text)) return text(std::move(key));
     const std::byte* bytes = take(static_cast<std::size_t>(kValueSizes[kind]));
     const bool is_signed = kind == 1 || kind == 3 || kind == 5 || kind == 11;
     if (kind == kFloat32 || kind == kFloat64) {
@@ -236,7 +236,7 @@ class GgufFile::Parser {
   }
 
   void tensor() {
-    Entry& entry = result_.entries_.emplace_back();
+    GgufEntry& entry = result_.entries_.emplace_back();
     entry.name = name();
     const auto rank = number<std::uint32_t>();
     if (rank > kMaxRank) fail(fmt::format("{}: more than {} dimensions", display(entry.name), kMaxRank));
@@ -255,7 +255,7 @@ class GgufFile::Parser {
   }
 
   /// Computes how many bytes the shape needs. The axes are still in the order of the file.
-  void measure(Entry& entry) const {
+  void measure(GgufEntry& entry) const {
     const GgufType* type = type_of(entry.type);
     if (type == nullptr) {
       entry.problem = fmt::format("type {} of ggml is unknown", entry.type);
@@ -277,7 +277,7 @@ class GgufFile::Parser {
   void refuse_twins() const {
     std::vector<std::string_view> names;
     names.reserve(result_.entries_.size());
-    for (const Entry& entry : result_.entries_) names.push_back(entry.name);
+    for (const GgufEntry& entry : result_.entries_) names.push_back(entry.name);
     std::ranges::sort(names);
     const auto twin = std::ranges::adjacent_find(names);
     if (twin != names.end()) fail(fmt::format("refused: duplicate name {}", display(*twin)));
@@ -290,7 +290,7 @@ class GgufFile::Parser {
     const std::uint64_t past = at_ % alignment_;
     const std::uint64_t data = at_ + (past == 0 ? 0 : alignment_ - past);
     std::uint64_t wanted = 0;
-    for (Entry& entry : result_.entries_) {
+    for (GgufEntry& entry : result_.entries_) {
       if (entry.offset % alignment_ != 0)
         fail(fmt::format("{}: its offset is not a multiple of {}", display(entry.name), alignment_));
       std::uint64_t end = 0;
@@ -314,7 +314,7 @@ class GgufFile::Parser {
   GgufFile& result_;
   std::shared_ptr<const ByteSource> source_;
   const ByteSource& file_;
-  Allowance allowance_;
+  MemoryAllowance allowance_;
   std::uint64_t at_ = 0;
   std::uint64_t alignment_ = kDefaultAlignment;
   std::vector<std::byte> window_;
@@ -326,7 +326,7 @@ GgufFile::GgufFile(std::shared_ptr<const ByteSource> file) : file_(std::move(fil
 }
 
 StoredTensor GgufFile::unpacked(std::size_t index, bool half_steps) const {
-  const Entry& entry = entries_.at(index);
+  const GgufEntry& entry = entries_.at(index);
   if (!entry.problem.empty())
     throw FormatError(display(file_->name()), fmt::format("{}: {}", display(entry.name), entry.problem));
   const GgufType* type = type_of(entry.type);
@@ -371,7 +371,7 @@ std::optional<std::int64_t> GgufFile::number(const std::string& key) const {
 
 bool GgufFile::is_gapless() const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
-  for (const Entry& entry : entries_) {
+  for (const GgufEntry& entry : entries_) {
     if (type_of(entry.type) == nullptr) return false;
     parts.emplace_back(entry.offset, entry.bytes);
   }

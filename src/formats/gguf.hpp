@@ -49,14 +49,14 @@ class GgufFile final : public TensorSet {
   std::optional<std::int64_t> number(const std::string& key) const;
 
   /// The texts of the metadata, including chat templates. Texts inside lists (vocabularies) are left out.
-  struct Text {
+  struct MetadataText {
     std::string key;
     std::shared_ptr<const ByteSource> value;
   };
-  const std::vector<Text>& texts() const { return texts_; }
+  const std::vector<MetadataText>& texts() const { return texts_; }
 
  private:
-  struct Entry {
+  struct GgufEntry {
     std::string name;
     std::uint32_t type = 0;
     std::vector<std::int64_t> shape;
@@ -69,12 +69,12 @@ class GgufFile final : public TensorSet {
   StoredTensor unpacked(std::size_t index, bool half_steps) const;
 
   std::shared_ptr<const ByteSource> file_;
-  std::vector<Entry> entries_;
+  std::vector<GgufEntry> entries_;
   std::uint64_t header_end_ = 0;
   std::uint64_t alignment_ = 0;
   std::vector<std::pair<std::string, std::string>> metadata_;
   std::vector<std::pair<std::string, std::int64_t>> numbers_;
-  std::vector<Text> texts_;
+  std::vector<MetadataText> texts_;
   std::string architecture_;
 };
 

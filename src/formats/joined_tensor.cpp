@@ -18,16 +18,16 @@ namespace {
 /// The bytes of contiguous tensors, interleaved: one stretch of each tensor in turn.
 class InterleavedSource final : public ByteSource {
  public:
-  struct Part {
+  struct InterleavedPart {
     std::shared_ptr<const ByteSource> bytes;
     std::uint64_t begin = 0;
     std::uint64_t stretch = 0;
     std::uint64_t period = 0;  // from one stretch to the next
   };
 
-  InterleavedSource(std::vector<Part> parts, std::uint64_t turns, std::string name)
+  InterleavedSource(std::vector<InterleavedPart> parts, std::uint64_t turns, std::string name)
       : parts_(std::move(parts)), turns_(turns), name_(std::move(name)) {
-    for (const Part& part : parts_) turn_ += part.stretch;
+    for (const InterleavedPart& part : parts_) turn_ += part.stretch;
   }
 
   std::uint64_t size() const override { return turn_ * turns_; }
@@ -42,7 +42,7 @@ class InterleavedSource final : public ByteSource {
       std::uint64_t inside = offset % turn_;
       std::size_t at = 0;
       while (inside >= parts_[at].stretch) inside -= parts_[at++].stretch;
-      const Part& part = parts_[at];
+      const InterleavedPart& part = parts_[at];
       const auto length =
           static_cast<std::size_t>(std::min<std::uint64_t>(part.stretch - inside, out.size()));
       part.bytes->read_at(part.begin + turn * part.period + inside, out.first(length));
@@ -52,7 +52,7 @@ class InterleavedSource final : public ByteSource {
   }
 
  private:
-  std::vector<Part> parts_;
+  std::vector<InterleavedPart> parts_;
   std::uint64_t turns_;
   std::uint64_t turn_ = 0;  // bytes of one stretch of every part
   std::string name_;
@@ -96,7 +96,7 @@ StoredTensor joined_along(const std::vector<StoredTensor>& parts,
   joined.shape = shapes.front();
   joined.shape[axis] = 0;
   const auto size = static_cast<std::uint64_t>(tensor::info(joined.dtype).size);
-  std::vector<InterleavedSource::Part> sources;
+  std::vector<InterleavedSource::InterleavedPart> sources;
   std::uint64_t turns = 1;
   std::uint64_t left = ElementReader::kMaxGather;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -118,9 +118,9 @@ StoredTensor joined_along(const std::vector<StoredTensor>& parts,
     sources.push_back({piece.storage, static_cast<std::uint64_t>(piece.offset) * size, stretch, stretch});
   }
   if (chunks > 1) {
-    std::vector<InterleavedSource::Part> pieces;
+    std::vector<InterleavedSource::InterleavedPart> pieces;
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      for (const InterleavedSource::Part& each : sources) {
+      for (const InterleavedSource::InterleavedPart& each : sources) {
         const std::uint64_t stretch = each.stretch / chunks;
         pieces.push_back({each.bytes, each.begin + chunk * stretch, stretch, each.period});
       }
@@ -166,7 +166,7 @@ class SumSource final : public ByteSource {
 
   void add_up(std::uint64_t first, std::size_t count, std::vector<std::byte>& out) const {
     const tensor::DTypeInfo& info = tensor::info(terms_.front().dtype);
-    const std::size_t numbers = info.kind == tensor::Kind::complex ? 2 * count : count;
+    const std::size_t numbers = info.kind == tensor::DTypeKind::complex ? 2 * count : count;
     std::vector<std::byte> raw(count * info.size);
     std::vector<double> values(numbers);
     std::vector<double> sums(numbers);
@@ -189,8 +189,8 @@ class SumSource final : public ByteSource {
 tensor::DType type_of_sum(tensor::DType dtype) {
   using tensor::DType;
   if (dtype == DType::float16 || dtype == DType::complex128) return dtype;
-  if (tensor::info(dtype).kind == tensor::Kind::complex) return DType::complex64;
-  const bool narrow = tensor::info(dtype).kind == tensor::Kind::floating && dtype != DType::float64;
+  if (tensor::info(dtype).kind == tensor::DTypeKind::complex) return DType::complex64;
+  const bool narrow = tensor::info(dtype).kind == tensor::DTypeKind::floating && dtype != DType::float64;
   return narrow ? DType::float32 : DType::float64;
 }
 

@@ -18,9 +18,9 @@ inline constexpr const char* kTooManyTensors = "refused: more tensors than a fil
 
 /// The memory that a file may take for its structure, apart from the elements of its tensors. A few bytes of
 /// a file can describe a value that takes much memory, so the limit depends on the size of the file.
-class Allowance {
+class MemoryAllowance {
  public:
-  explicit Allowance(std::uint64_t file_size) : left_(scaled(kLeast, 6, file_size)) {}
+  explicit MemoryAllowance(std::uint64_t file_size) : left_(scaled(kLeast, 6, file_size)) {}
 
   /// False if less is left; the caller then makes nothing more of the file.
   bool take(std::uint64_t bytes) {

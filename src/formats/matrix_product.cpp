@@ -26,7 +26,7 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 tensor::DType type_of_product(tensor::DType a, tensor::DType b) {
   using tensor::DType;
   const auto is_narrow = [](DType dtype) {
-    return tensor::info(dtype).kind == tensor::Kind::floating && dtype != DType::float64;
+    return tensor::info(dtype).kind == tensor::DTypeKind::floating && dtype != DType::float64;
   };
   if (a == DType::float16 && b == DType::float16) return DType::float16;
   return is_narrow(a) && is_narrow(b) ? DType::float32 : DType::float64;
@@ -102,7 +102,7 @@ void multiply_rows(const double* left, const double* right, double* out, std::si
 
 Elements read_elements(const StoredTensor& tensor, std::optional<std::int64_t> valid_rows) {
   const std::string name = display(tensor.storage->name());
-  if (tensor::info(tensor.dtype).kind == tensor::Kind::complex)
+  if (tensor::info(tensor.dtype).kind == tensor::DTypeKind::complex)
     throw FormatError(name, "complex elements are not multiplied");
   const auto count = static_cast<std::uint64_t>(tensor.numel());
   if (count > Elements::kMost) {

@@ -11,7 +11,7 @@
 
 namespace msprobe::formats {
 
-bool MessageFields::next(Field& field) {
+bool MessageFields::next(MessageField& field) {
   if (at_ == end_) return false;
   const std::uint64_t key = varint();
   field = {};

@@ -15,7 +15,7 @@ namespace msprobe::formats {
 
 class MessageFields {
  public:
-  struct Field {
+  struct MessageField {
     std::uint64_t number = 0;
     std::uint64_t wire = 0;    // 0: a number, 2: bytes, 1 and 5: of 8 and 4 bytes
     std::uint64_t value = 0;   // of a number
@@ -29,7 +29,7 @@ class MessageFields {
       : file_(file), what_(what), at_(begin), end_(end) {}
 
   /// False at the end. FormatError if the message is truncated or broken.
-  bool next(Field& field);
+  bool next(MessageField& field);
   /// A bare number, as packed lists hold them.
   std::uint64_t varint();
   bool at_end() const { return at_ == end_; }

@@ -69,14 +69,14 @@ class MindSporeCkpt::Parser {
  public:
   explicit Parser(const ByteSource& file) : file_(file), allowance_(file.size()) {}
 
-  std::vector<Entry> run() {
+  std::vector<MindSporeEntry> run() {
     MessageFields top(file_, 0, message_end(file_), kWhat);
-    MessageFields::Field field;
+    MessageFields::MessageField field;
     while (top.next(field)) {
       if (field.number == 1 && field.wire == 2) value(field.offset, field.offset + field.length);
     }
-    std::vector<Entry> tensors;
-    for (Entry& entry : entries_) {
+    std::vector<MindSporeEntry> tensors;
+    for (MindSporeEntry& entry : entries_) {
       if (!entry.type.empty() && entry.type != "str") tensors.push_back(std::move(entry));
     }
     return tensors;
@@ -87,15 +87,15 @@ class MindSporeCkpt::Parser {
     throw FormatError(display(file_.name()), reason);
   }
 
-  std::string text(const MessageFields::Field& field, std::uint64_t limit) const {
+  std::string text(const MessageFields::MessageField& field, std::uint64_t limit) const {
     if (field.length > limit) fail(fmt::format("refused: a name of {} bytes", field.length));
     return read_text(file_, field.offset, field.length);
   }
 
   void value(std::uint64_t begin, std::uint64_t end) {
     MessageFields fields(file_, begin, end, kWhat);
-    MessageFields::Field field;
-    Entry entry;
+    MessageFields::MessageField field;
+    MindSporeEntry entry;
     while (fields.next(field)) {
       if (field.number == 1 && field.wire == 2) {
         entry.name = text(field, kMaxName);
@@ -110,16 +110,16 @@ class MindSporeCkpt::Parser {
     if (!allowance_.take_tensor(entry.name.size(), entry.shape.size())) fail(kTooManyTensors);
     if (!entries_.empty() && entries_.back().name == entry.name && entries_.back().type == entry.type &&
         entries_.back().shape == entry.shape && !entry.parts.empty()) {
-      std::vector<Part>& parts = entries_.back().parts;
+      std::vector<ElementRange>& parts = entries_.back().parts;
       parts.insert(parts.end(), entry.parts.begin(), entry.parts.end());
       return;
     }
     entries_.push_back(std::move(entry));
   }
 
-  void tensor(Entry& entry, std::uint64_t begin, std::uint64_t end) {
+  void tensor(MindSporeEntry& entry, std::uint64_t begin, std::uint64_t end) {
     MessageFields fields(file_, begin, end, kWhat);
-    MessageFields::Field field;
+    MessageFields::MessageField field;
     const auto dimension = [&](std::uint64_t value) {
       if (entry.shape.size() == kMaxRank) fail("refused: a tensor with more than 64 dimensions");
       entry.shape.push_back(static_cast<std::int64_t>(value));
@@ -139,8 +139,8 @@ class MindSporeCkpt::Parser {
   }
 
   const ByteSource& file_;
-  Allowance allowance_;
-  std::vector<Entry> entries_;
+  MemoryAllowance allowance_;
+  std::vector<MindSporeEntry> entries_;
 };
 
 MindSporeCkpt::MindSporeCkpt(std::shared_ptr<const ByteSource> file) : file_(std::move(file)) {
@@ -148,7 +148,7 @@ MindSporeCkpt::MindSporeCkpt(std::shared_ptr<const ByteSource> file) : file_(std
 }
 
 StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
-  const Entry& entry = entries_.at(index);
+  const MindSporeEntry& entry = entries_.at(index);
   const auto fail = [&](const std::string& reason) {
     throw FormatError(display(file_->name()), fmt::format("{}: {}", display(entry.name), reason));
   };
@@ -159,7 +159,7 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
   tensor.dtype = *dtype;
   std::vector<std::shared_ptr<const ByteSource>> parts;
   std::uint64_t bytes = 0;
-  for (const Part& part : entry.parts) {
+  for (const ElementRange& part : entry.parts) {
     if (part.bytes == 0) continue;
     parts.push_back(slice_source(file_, part.offset, part.bytes));
     bytes += part.bytes;  // the parts are disjoint ranges of the file, so this sum cannot overflow
@@ -183,10 +183,10 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
 bool looks_like_mindspore_ckpt(const ByteSource& file) {
   try {
     MessageFields top(file, 0, message_end(file), kWhat);
-    MessageFields::Field value;
+    MessageFields::MessageField value;
     if (!top.next(value) || value.number != 1 || value.wire != 2) return false;
     MessageFields inner(file, value.offset, value.offset + value.length, kWhat);
-    MessageFields::Field name;
+    MessageFields::MessageField name;
     return inner.next(name) && name.number == 1 && name.wire == 2 && name.length > 0 &&
            name.length <= kMaxName;
   } catch (const Error&) {

@@ -23,21 +23,21 @@ class MindSporeCkpt final : public TensorSet {
   StoredTensor tensor(std::size_t index) const override;
 
  private:
-  struct Part {
+  struct ElementRange {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
   };
-  struct Entry {
+  struct MindSporeEntry {
     std::string name;
     std::string type;
     std::vector<std::int64_t> shape;
-    std::vector<Part> parts;  // end to end they are the elements
+    std::vector<ElementRange> parts;  // end to end they are the elements
     std::string problem;
   };
   class Parser;
 
   std::shared_ptr<const ByteSource> file_;
-  std::vector<Entry> entries_;
+  std::vector<MindSporeEntry> entries_;
 };
 
 /// Could this be one, by its first bytes: a value whose first field is a name that fits into it?

@@ -82,7 +82,7 @@ class OnnxModel::Parser {
  public:
   explicit Parser(const ByteSource& file) : file_(file), allowance_(file.size()) {}
 
-  std::vector<Entry> run() {
+  std::vector<OnnxEntry> run() {
     each_field(0, file_.size(), [&](const Field& field) {
       if (!field.is_bytes(kGraph)) return;
       each_field(field.offset, field.length, [&](const Field& part) {
@@ -93,7 +93,7 @@ class OnnxModel::Parser {
   }
 
  private:
-  using Field = MessageFields::Field;
+  using Field = MessageFields::MessageField;
 
   template <typename Take>
   void each_field(std::uint64_t begin, std::uint64_t length, const Take& take) const {
@@ -113,7 +113,7 @@ class OnnxModel::Parser {
   }
 
   void tensor(const Field& message) {
-    Entry entry;
+    OnnxEntry entry;
     const auto dimension = [&](std::uint64_t length) {
       if (entry.shape.size() == kMaxRank) fail(fmt::format("refused: more than {} dimensions", kMaxRank));
       entry.shape.push_back(static_cast<std::int64_t>(length));
@@ -142,7 +142,7 @@ class OnnxModel::Parser {
     entries_.push_back(std::move(entry));
   }
 
-  void location(const Field& pair, Entry& entry) {
+  void location(const Field& pair, OnnxEntry& entry) {
     std::pair<std::string, std::string> found;
     each_field(pair.offset, pair.length, [&](const Field& field) {
       if (field.is_bytes(1)) found.first = text(field);
@@ -153,8 +153,8 @@ class OnnxModel::Parser {
   }
 
   const ByteSource& file_;
-  Allowance allowance_;
-  std::vector<Entry> entries_;
+  MemoryAllowance allowance_;
+  std::vector<OnnxEntry> entries_;
 };
 
 OnnxModel::OnnxModel(std::shared_ptr<const ByteSource> file, OpenBeside open_beside)
@@ -162,12 +162,12 @@ OnnxModel::OnnxModel(std::shared_ptr<const ByteSource> file, OpenBeside open_bes
   entries_ = Parser(*file_).run();
 }
 
-void OnnxModel::fail(const Entry& entry, const std::string& reason) const {
+void OnnxModel::fail(const OnnxEntry& entry, const std::string& reason) const {
   throw FormatError(display(file_->name()), fmt::format("{}: {}", display(entry.name), reason));
 }
 
 /// The elements of a tensor that are in another file.
-std::shared_ptr<const ByteSource> OnnxModel::external(const Entry& entry, std::uint64_t wanted) const {
+std::shared_ptr<const ByteSource> OnnxModel::external(const OnnxEntry& entry, std::uint64_t wanted) const {
   std::string name;
   std::uint64_t offset = 0;
   std::uint64_t length = wanted;
@@ -189,7 +189,7 @@ std::shared_ptr<const ByteSource> OnnxModel::external(const Entry& entry, std::u
 }
 
 /// The elements of a list of varints: the low bytes of each number.
-std::shared_ptr<const ByteSource> OnnxModel::numbers(const Entry& entry, std::uint64_t count,
+std::shared_ptr<const ByteSource> OnnxModel::numbers(const OnnxEntry& entry, std::uint64_t count,
                                                      std::size_t size) const {
   // A varint takes at least one byte.
   if (count > entry.data.bytes || count > ElementReader::kMaxGather / size)
@@ -206,7 +206,7 @@ std::shared_ptr<const ByteSource> OnnxModel::numbers(const Entry& entry, std::ui
 }
 
 StoredTensor OnnxModel::tensor(std::size_t index) const {
-  const Entry& entry = entries_.at(index);
+  const OnnxEntry& entry = entries_.at(index);
   const auto* type =
       std::ranges::find_if(kOnnxTypes, [&](const OnnxType& each) { return each.id == entry.type; });
   if (type == kOnnxTypes.end()) fail(entry, fmt::format("elements of type {} are not supported", entry.type));
@@ -244,7 +244,7 @@ bool looks_like_onnx(const ByteSource& file) {
   constexpr std::uint64_t kLastField = 25;
   try {
     MessageFields fields(file, 0, file.size(), kOnnxModel);
-    MessageFields::Field field;
+    MessageFields::MessageField field;
     bool has_version = false;
     bool has_graph = false;
     for (std::uint64_t i = 0; fields.next(field); ++i) {

@@ -30,16 +30,16 @@ class OnnxModel final : public TensorSet {
   StoredTensor tensor(std::size_t index) const override;
 
  private:
-  struct Stretch {
+  struct FileStretch {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
   };
-  struct Entry {
+  struct OnnxEntry {
     std::string name;
     std::uint64_t type = 0;
     std::vector<std::int64_t> shape;
     std::uint64_t field = 0;  // the field that holds the elements; 0: no field does
-    Stretch data;
+    FileStretch data;
     bool several = false;  // the elements come in several pieces
     bool external = false;
     std::vector<std::pair<std::string, std::string>>
@@ -47,13 +47,14 @@ class OnnxModel final : public TensorSet {
   };
   class Parser;
 
-  std::shared_ptr<const ByteSource> external(const Entry& entry, std::uint64_t wanted) const;
-  std::shared_ptr<const ByteSource> numbers(const Entry& entry, std::uint64_t count, std::size_t size) const;
-  [[noreturn]] void fail(const Entry& entry, const std::string& reason) const;
+  std::shared_ptr<const ByteSource> external(const OnnxEntry& entry, std::uint64_t wanted) const;
+  std::shared_ptr<const ByteSource> numbers(const OnnxEntry& entry, std::uint64_t count,
+                                            std::size_t size) const;
+  [[noreturn]] void fail(const OnnxEntry& entry, const std::string& reason) const;
 
   std::shared_ptr<const ByteSource> file_;
   OpenBeside open_beside_;
-  std::vector<Entry> entries_;
+  std::vector<OnnxEntry> entries_;
 };
 
 /// Is it a complete message with a version and a graph, as in a model?

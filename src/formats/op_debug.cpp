@@ -28,9 +28,9 @@ bool shown_hexadecimal(std::string_view name) {
   return false;
 }
 
-class Record {
+class OpDebugRecord {
  public:
-  Record(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+  OpDebugRecord(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
 
   template <std::unsigned_integral T>
   T at(std::size_t offset) const {
@@ -66,7 +66,7 @@ constexpr std::array<std::string_view, 10> kSdma = {"model_id",   "stream_id", "
 constexpr std::array<std::string_view, 8> kAicpu = {"model_id",   "stream_id", "task_id",   "task_type",
                                                     "context_id", "cpu_id",    "thread_id", "status"};
 
-std::string new_form(const Record& record, const std::string& file) {
+std::string new_form(const OpDebugRecord& record, const std::string& file) {
   constexpr std::size_t kData = 24;
   constexpr std::array<std::string_view, 4> kTypes = {"AIC", "AIV", "AICPU", "SDMA"};
   JsonWriter out(kLayout);
@@ -104,7 +104,7 @@ std::string new_form(const Record& record, const std::string& file) {
   return out.take();
 }
 
-std::string old_form(const Record& record) {
+std::string old_form(const OpDebugRecord& record) {
   constexpr std::array<std::string_view, 6> kCommon = {"model_id",  "stream_id", "task_id",
                                                        "task_type", "pc_start",  "para_base"};
   constexpr std::array<std::string_view, 1> kStatus = {"status"};
@@ -133,7 +133,7 @@ bool is_op_debug_name(std::string_view name) {
 
 std::string op_debug_json(std::string_view bytes, const std::string& file) {
   constexpr std::size_t kOldSize = 2048;
-  const Record record(bytes, file);
+  const OpDebugRecord record(bytes, file);
   if (bytes.size() >= sizeof kAdumpMagic && record.at<std::uint32_t>(0) == kAdumpMagic)
     return new_form(record, file);
   if (bytes.size() != kOldSize)

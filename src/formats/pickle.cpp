@@ -23,8 +23,8 @@ void Pickle::wrong_kind(PickleRef ref, std::string_view wanted) const {
                     fmt::format("the pickle has {} instead of {}", kind_name(kind(ref)), wanted));
 }
 
-const Pickle::Node& Pickle::expect(PickleRef ref, PickleKind kind) const {
-  const Node& found = node(ref);
+const Pickle::PickleNode& Pickle::expect(PickleRef ref, PickleKind kind) const {
+  const PickleNode& found = node(ref);
   if (found.kind != kind) wrong_kind(ref, kind_name(kind));
   return found;
 }
@@ -47,7 +47,7 @@ std::string_view Pickle::text(PickleRef ref) const {
 }
 
 std::string_view Pickle::raw(PickleRef ref) const {
-  const Node& found = node(ref);
+  const PickleNode& found = node(ref);
   const bool has_characters = found.kind == PickleKind::text || found.kind == PickleKind::bytes ||
                               found.kind == PickleKind::big_integer;
   if (!has_characters) wrong_kind(ref, "a string");
@@ -55,7 +55,7 @@ std::string_view Pickle::raw(PickleRef ref) const {
 }
 
 std::span<const PickleRef> Pickle::items(PickleRef ref) const {
-  const Node& found = node(ref);
+  const PickleNode& found = node(ref);
   const auto at = static_cast<std::size_t>(found.value);
   if (found.kind == PickleKind::tuple) return std::span(tuple_items_).subspan(at, found.count);
   if (found.kind == PickleKind::list || found.kind == PickleKind::set) return containers_[at];

@@ -103,19 +103,19 @@ class Pickle {
  private:
   friend class PickleBuilder;
 
-  struct Node {
+  struct PickleNode {
     PickleKind kind = PickleKind::none;
     std::uint32_t count = 0;  // text, bytes, big_integer: length; tuple: number of items
     std::uint64_t value = 0;  // the scalar itself, or where the rest is in the members below
   };
 
-  const Node& node(PickleRef ref) const { return nodes_[static_cast<std::uint32_t>(ref)]; }
-  const Node& expect(PickleRef ref, PickleKind kind) const;
+  const PickleNode& node(PickleRef ref) const { return nodes_[static_cast<std::uint32_t>(ref)]; }
+  const PickleNode& expect(PickleRef ref, PickleKind kind) const;
   [[noreturn]] void wrong_kind(PickleRef ref, std::string_view wanted) const;
 
   std::string name_;
   // Members that grow in small steps are deques, so that growth never needs twice the memory.
-  std::deque<Node> nodes_;
+  std::deque<PickleNode> nodes_;
   std::string characters_;                         // of texts and bytes
   std::vector<PickleRef> tuple_items_;             // of all tuples, end to end
   std::deque<std::vector<PickleRef>> containers_;  // of lists, sets and dicts

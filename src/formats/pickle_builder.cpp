@@ -30,10 +30,10 @@ void PickleBuilder::charge_memory(std::uint64_t bytes) {
 }
 
 PickleRef PickleBuilder::add(PickleKind kind, std::uint64_t value, std::size_t count) {
-  charge_memory(sizeof(Pickle::Node));
+  charge_memory(sizeof(Pickle::PickleNode));
   if (pickle_.nodes_.size() >= static_cast<std::uint32_t>(kNoPickleRef)) fail("too many values");
   pickle_.nodes_.push_back(
-      Pickle::Node{.kind = kind, .count = static_cast<std::uint32_t>(count), .value = value});
+      Pickle::PickleNode{.kind = kind, .count = static_cast<std::uint32_t>(count), .value = value});
   return static_cast<PickleRef>(pickle_.nodes_.size() - 1);
 }
 

@@ -63,7 +63,7 @@ class PickleBuilder {
 
   const PickleStream& stream_;
   PickleLimits limits_;
-  Allowance allowance_;
+  MemoryAllowance allowance_;
   std::uint64_t spent_ = 0;
   std::map<std::pair<std::string, std::string>, std::size_t> global_index_;
   PickleRef none_ = kNoPickleRef;

@@ -33,9 +33,9 @@ constexpr std::size_t kLongestLine = 16 * kLongestName;
 constexpr PickleRef kOther = kNoPickleRef;  // a value of Python's own that is not a text
 constexpr PickleRef kResult{0xfffffffe};    // the result of a call, or a persistent value
 
-class Scanner {
+class PickleScanner {
  public:
-  Scanner(const ByteSource& source, std::uint64_t offset, const ScanLimits& limits)
+  PickleScanner(const ByteSource& source, std::uint64_t offset, const ScanLimits& limits)
       : source_(source),
         limits_(limits),
         allowance_(limits.file_size == 0 ? source.size() : limits.file_size),
@@ -62,14 +62,14 @@ class Scanner {
 
  private:
   /// A value on the stack or in the memo.
-  struct Held {
+  struct StackValue {
     std::uint64_t at = 0;  // a text: its offset in texts_; a global: its index in found_.globals
     std::uint32_t length = 0;
     bool is_global = false;
   };
 
   /// An opcode and its operands in the file.
-  struct Operation {
+  struct ScannedOperation {
     Op op = Op::stop;
     std::uint64_t number = 0;         // a key or a code
     std::optional<std::string> text;  // nothing if it is too long or malformed
@@ -94,7 +94,7 @@ class Scanner {
     begin_ = stream_.position();
     constexpr std::uint64_t kOften = 0xfffff;
     if ((++steps_ & kOften) == 0) check_interrupt();
-    Operation operation;
+    ScannedOperation operation;
     operation.op = static_cast<Op>(stream_.u8());
     if (operation.op == Op::stop) {
       if (!lost_) unless_it_fails([&] { stack_.last(1); });
@@ -166,7 +166,7 @@ class Scanner {
   }
 
   // Throws only if the end of the operand cannot be found.
-  void read_operand(Operation& operation) {
+  void read_operand(ScannedOperation& operation) {
     switch (operation.op) {
       case Op::binint1:
       case Op::proto:
@@ -241,7 +241,7 @@ class Scanner {
 
   // Python's reader in Python (not that in C) takes the end of the file for the end of the line, and the last
   // character for the newline.
-  void read_last_line(Operation& operation) {
+  void read_last_line(ScannedOperation& operation) {
     const std::uint64_t begin = stream_.position();
     try {
       operation.text = line_of(kLongestLine);
@@ -261,7 +261,7 @@ class Scanner {
     return kBare.find(static_cast<char>(op)) != std::string_view::npos;
   }
 
-  void apply(const Operation& operation) {
+  void apply(const ScannedOperation& operation) {
     switch (operation.op) {
       case Op::global:
         return push(add_global(operation.module, operation.text));
@@ -289,7 +289,7 @@ class Scanner {
     if (!lost_) stack_.push(ref);
   }
 
-  void move(const Operation& operation) {
+  void move(const ScannedOperation& operation) {
     switch (operation.op) {
       case Op::proto:
       case Op::frame:
@@ -319,7 +319,7 @@ class Scanner {
     }
   }
 
-  std::uint64_t key_of(const Operation& operation) {
+  std::uint64_t key_of(const ScannedOperation& operation) {
     const auto key = operation.text ? decode_key(*operation.text) : std::nullopt;
     // Python accepts some texts as numbers that this reader does not.
     constexpr std::string_view kOfNumbers("0123456789_+- \t\v\f\r\0", 19);
@@ -330,7 +330,7 @@ class Scanner {
     return *key;
   }
 
-  void call(const Operation& operation) {
+  void call(const ScannedOperation& operation) {
     switch (operation.op) {
       case Op::reduce:
       case Op::newobj:
@@ -353,7 +353,7 @@ class Scanner {
     }
   }
 
-  void make(const Operation& operation) {
+  void make(const ScannedOperation& operation) {
     switch (operation.op) {
       case Op::tuple1:
       case Op::readonly_buffer:
@@ -395,8 +395,8 @@ class Scanner {
     stack_.push(by);
   }
 
-  PickleRef add_held(Held held) {
-    charge_memory(sizeof(Held));
+  PickleRef add_held(StackValue held) {
+    charge_memory(sizeof(StackValue));
     held_.push_back(held);
     return static_cast<PickleRef>(held_.size() - 1);
   }
@@ -407,12 +407,12 @@ class Scanner {
     return add_held({.at = texts_.size() - text.size(), .length = static_cast<std::uint32_t>(text.size())});
   }
 
-  const Held* held(PickleRef ref) const {
+  const StackValue* held(PickleRef ref) const {
     return ref == kOther || ref == kResult ? nullptr : &held_[static_cast<std::size_t>(ref)];
   }
 
   std::optional<std::string> text_at(PickleRef ref) const {
-    const Held* found = held(ref);
+    const StackValue* found = held(ref);
     if (found == nullptr || found->is_global) return {};
     return texts_.substr(static_cast<std::size_t>(found->at), found->length);
   }
@@ -454,7 +454,7 @@ class Scanner {
   }
 
   void mark_called(PickleRef callee, bool with_keywords, bool initializes = true) {
-    const Held* found = held(callee);
+    const StackValue* found = held(callee);
     if (callee == kResult) found_.acts = found_.calls_results = true;
     if (found == nullptr || !found->is_global) return;
     PickleGlobal& global = found_.globals[static_cast<std::size_t>(found->at)];
@@ -467,7 +467,7 @@ class Scanner {
   // BUILD and APPEND call methods of the object that they change. If a pickle can set the methods of a class,
   // they call whatever it set.
   void mark_changed(PickleRef target) {
-    const Held* found = held(target);
+    const StackValue* found = held(target);
     if (target == kResult) found_.acts = true;
     if (found == nullptr || !found->is_global) return;
     found_.globals[static_cast<std::size_t>(found->at)].called = true;
@@ -476,14 +476,14 @@ class Scanner {
 
   const ByteSource& source_;
   ScanLimits limits_;
-  Allowance allowance_;
+  MemoryAllowance allowance_;
   std::uint64_t stores_ = 0;  // charged for the stack and the memo
   PickleStream stream_;
   PickleStack stack_;
   PickleMemo memo_;
   PickleScan found_;
   std::map<std::pair<std::string, std::string>, std::size_t> index_;
-  std::deque<Held> held_;
+  std::deque<StackValue> held_;
   std::string texts_;
   std::uint64_t begin_ = 0;  // of the opcode at hand
   std::uint64_t steps_ = 0;
@@ -495,7 +495,7 @@ class Scanner {
 
 PickleScan scan_pickle(const ByteSource& source, std::uint64_t offset, std::uint64_t until,
                        const ScanLimits& limits) {
-  return Scanner(source, offset, limits).run(until);
+  return PickleScanner(source, offset, limits).run(until);
 }
 
 bool is_importable(const PickleGlobal& global) {

@@ -33,7 +33,7 @@ std::size_t name_length(std::string_view text) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-class Search {
+class NameSearch {
  public:
   // Looks at every name that begins in the first `length` bytes of `block`.
   void look_at(std::string_view block, std::size_t length, std::uint64_t offset) {
@@ -93,7 +93,7 @@ class Search {
 }  // namespace
 
 std::vector<PickleGlobal> search_dangerous_names(const ByteSource& source, std::uint64_t offset) {
-  Search search;
+  NameSearch search;
   std::string block;
   const std::uint64_t end = std::min(source.size(), offset + std::min(kMostBytes, source.size()));
   for (std::uint64_t at = offset; at < end; at += kBlock) {

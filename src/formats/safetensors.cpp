@@ -88,7 +88,7 @@ class SafetensorsFile::HeaderHandler {
 
   bool number_unsigned(std::uint64_t value) {
     if (depth_ != 3) return fail("an unexpected number");
-    if (field_ == Field::shape) {
+    if (field_ == HeaderField::shape) {
       if (value > INT64_MAX) return fail("an axis with more elements than memory can hold");
       if (entry_.shape.size() == kMaxRank) return fail(fmt::format("more than {} dimensions", kMaxRank));
       entry_.shape.push_back(static_cast<std::int64_t>(value));
@@ -105,7 +105,7 @@ class SafetensorsFile::HeaderHandler {
       file_.metadata_.back().second = std::move(value);
       return true;
     }
-    if (field_ != Field::dtype) return fail("text instead of a list");
+    if (field_ != HeaderField::dtype) return fail("text instead of a list");
     entry_.dtype = std::move(value);
     return true;
   }
@@ -116,7 +116,7 @@ class SafetensorsFile::HeaderHandler {
     ++depth_;
     if (depth_ == 2 && !in_metadata_) {
       std::string name = std::move(entry_.name);
-      entry_ = Entry{};
+      entry_ = SafetensorsEntry{};
       entry_.name = std::move(name);
       has_.fill(false);
       offsets_ = 0;
@@ -142,7 +142,7 @@ class SafetensorsFile::HeaderHandler {
     const auto index = static_cast<std::size_t>(found - kFields.begin());
     if (has_[index]) return fail(fmt::format("{} twice", name));
     has_[index] = true;
-    field_ = static_cast<Field>(index);
+    field_ = static_cast<HeaderField>(index);
     return true;
   }
 
@@ -158,7 +158,7 @@ class SafetensorsFile::HeaderHandler {
   }
 
   bool start_array(std::size_t) {
-    if (depth_ != 2 || in_metadata_ || field_ == Field::dtype) return fail("an unexpected list");
+    if (depth_ != 2 || in_metadata_ || field_ == HeaderField::dtype) return fail("an unexpected list");
     ++depth_;
     return true;
   }
@@ -173,7 +173,7 @@ class SafetensorsFile::HeaderHandler {
   }
 
  private:
-  enum class Field { dtype, shape, offsets };
+  enum class HeaderField { dtype, shape, offsets };
 
   bool fail(std::string what) {
     if (reason_.empty()) {
@@ -188,9 +188,9 @@ class SafetensorsFile::HeaderHandler {
   int depth_ = 0;  // 1: names; 2: one tensor or the metadata; 3: a list of a tensor
   bool in_metadata_ = false;
   bool had_metadata_ = false;
-  Entry entry_;
+  SafetensorsEntry entry_;
   std::array<bool, 3> has_{};
-  Field field_ = Field::dtype;
+  HeaderField field_ = HeaderField::dtype;
   int offsets_ = 0;
 };
 
@@ -208,7 +208,7 @@ SafetensorsFile::SafetensorsFile(std::shared_ptr<const ByteSource> file) : file_
   HeaderHandler handler(*this);
   if (!nlohmann::json::sax_parse(header, &handler)) fail(handler.reason());
   check_names();
-  for (const Entry& entry : entries_) check_size(entry);
+  for (const SafetensorsEntry& entry : entries_) check_size(entry);
   check_places();
 }
 
@@ -230,7 +230,7 @@ void SafetensorsFile::check_names() const {
     if (twin != names.end()) fail(fmt::format("refused: duplicate name {}", display(*twin)));
   };
   names.reserve(entries_.size());
-  for (const Entry& entry : entries_) names.push_back(entry.name);
+  for (const SafetensorsEntry& entry : entries_) names.push_back(entry.name);
   refuse_twins();
   names.clear();
   for (const auto& [key, value] : metadata_) names.push_back(key);
@@ -238,7 +238,7 @@ void SafetensorsFile::check_names() const {
 }
 
 // Checks that the offsets match shape and type. For an unknown type only the place is checked.
-void SafetensorsFile::check_size(const Entry& entry) const {
+void SafetensorsFile::check_size(const SafetensorsEntry& entry) const {
   if (entry.begin > entry.end) fail(fmt::format("{}: it ends before it begins", display(entry.name)));
   const TypeCode* type = type_of(entry.dtype);
   const auto bits = checked_size(entry.shape, type == nullptr ? 8 : type->bits);
@@ -250,11 +250,11 @@ void SafetensorsFile::check_size(const Entry& entry) const {
 }
 
 void SafetensorsFile::check_places() {
-  std::ranges::stable_sort(entries_, [](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(entries_, [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
   std::uint64_t position = 0;
-  for (const Entry& entry : entries_) {
+  for (const SafetensorsEntry& entry : entries_) {
     if (entry.begin != position) {
       fail(fmt::format("refused: {} {} the data before it", display(entry.name),
                        entry.begin < position ? "overlaps" : "leaves a gap after"));
@@ -269,7 +269,7 @@ void SafetensorsFile::check_places() {
 }
 
 StoredTensor SafetensorsFile::tensor(std::size_t index) const {
-  const Entry& entry = entries_.at(index);
+  const SafetensorsEntry& entry = entries_.at(index);
   const TypeCode* type = type_of(entry.dtype);
   if (type == nullptr || !type->dtype) {
     fail(fmt::format("{}: element type {} is not supported{}", display(entry.name), display(entry.dtype),

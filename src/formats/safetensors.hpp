@@ -41,7 +41,7 @@ class SafetensorsFile final : public TensorSet {
 
  private:
   class HeaderHandler;
-  struct Entry {
+  struct SafetensorsEntry {
     std::string name;
     std::string dtype;
     std::vector<std::int64_t> shape;
@@ -50,13 +50,13 @@ class SafetensorsFile final : public TensorSet {
   };
 
   [[noreturn]] void fail(const std::string& reason) const;
-  void check_size(const Entry& entry) const;
+  void check_size(const SafetensorsEntry& entry) const;
   void check_names() const;
   void check_places();
 
   std::shared_ptr<const ByteSource> file_;
   std::uint64_t data_begin_ = 0;
-  std::vector<Entry> entries_;
+  std::vector<SafetensorsEntry> entries_;
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 

@@ -14,7 +14,7 @@
 namespace msprobe::formats {
 namespace {
 
-using tensor::Kind;
+using tensor::DTypeKind;
 
 // A view whose elements have rising addresses is read through a window of this many bytes.
 constexpr std::uint64_t kStridedWindow = std::uint64_t{1} << 20;
@@ -162,7 +162,7 @@ void ElementReader::Impl::gather(std::span<std::byte> out) {
 void ElementReader::Impl::finish(std::span<std::byte> out) const {
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
   if (tensor.big_endian != (std::endian::native == std::endian::big)) tensor::swap_bytes(tensor.dtype, out);
-  const std::size_t component = type.kind == Kind::complex ? item_size / 2 : item_size;
+  const std::size_t component = type.kind == DTypeKind::complex ? item_size / 2 : item_size;
   if (tensor.negative) tensor::flip_signs(out, component, 0, 1);
   if (tensor.conjugate) tensor::flip_signs(out, component, 1, 2);
 }

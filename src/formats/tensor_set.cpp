@@ -95,7 +95,7 @@ Container zip_kind(const std::shared_ptr<const ByteSource>& file) {
 // An empty tensor takes fifty bytes of the header, but much more memory in every list and comparison.
 std::unique_ptr<TensorSet> open_safetensors(const std::shared_ptr<const ByteSource>& file) {
   auto set = std::make_unique<SafetensorsFile>(file);
-  Allowance allowance(file->size());
+  MemoryAllowance allowance(file->size());
   for (std::size_t i = 0; i < set->size(); ++i) {
     if (!allowance.take_tensor(set->name(i).size(), set->shape(i).size()))
       throw FormatError(display(file->name()), kTooManyTensors);

@@ -57,7 +57,8 @@ class ZipContainer final : public TorchContainer {
     const archive::ZipEntry* entry = zip_.find(root_ + "data.pkl");
     if (entry == nullptr) fail(file_->name(), "a zip archive without data.pkl, not a PyTorch file");
     const bool packed = entry->method != archive::ZipMethod::stored;
-    if (entry->size > limits.max_bytes || (packed && entry->size > Allowance::unpacked(file_->size()))) {
+    if (entry->size > limits.max_bytes ||
+        (packed && entry->size > MemoryAllowance::unpacked(file_->size()))) {
       fail(file_->name(), fmt::format("refused: data.pkl of {} bytes", entry->size));
     }
     const auto data = zip_.open(*entry, limits.max_bytes);
@@ -130,7 +131,7 @@ class LegacyContainer final : public TorchContainer {
   }
 
  private:
-  struct Place {
+  struct StorageBytes {
     std::uint64_t bytes = 0;
     std::uint64_t item_size = 1;
     std::uint64_t offset = 0;  // 0 until its bytes are found
@@ -143,7 +144,8 @@ class LegacyContainer final : public TorchContainer {
       if (is_module_id(pickle_, ref)) continue;
       const TorchStorageId id = read_storage_id(pickle_, ref, file_->name());
       const std::uint64_t item_size = id.dtype ? tensor::info(*id.dtype).size : 1;
-      const auto [at, is_new] = places_.try_emplace(id.key, Place{.bytes = id.bytes, .item_size = item_size});
+      const auto [at, is_new] =
+          places_.try_emplace(id.key, StorageBytes{.bytes = id.bytes, .item_size = item_size});
       if (!is_new && (at->second.bytes != id.bytes || at->second.item_size != item_size)) {
         fail(file_->name(), fmt::format("storage {} has two sizes", display(id.key)));
       }
@@ -154,7 +156,7 @@ class LegacyContainer final : public TorchContainer {
       if (found == places_.end() || found->second.offset != 0) {
         fail(file_->name(), "its list of storages does not match its pickle");
       }
-      Place& place = found->second;
+      StorageBytes& place = found->second;
       std::array<std::byte, 8> raw{};
       file_->read_at(position, raw);
       if (big_endian_) std::reverse(raw.begin(), raw.end());
@@ -177,7 +179,7 @@ class LegacyContainer final : public TorchContainer {
   std::shared_ptr<const ByteSource> file_;
   bool big_endian_ = false;
   Pickle pickle_;
-  std::map<std::string, Place, std::less<>> places_;
+  std::map<std::string, StorageBytes, std::less<>> places_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace msprobe::formats {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 // A view may name an element of its storage many times (expand, unfold). That is how a tiny file can ask for
 // an endless read, so such views are accepted up to this many bytes.
@@ -222,10 +222,11 @@ void TorchFile::apply_metadata(PickleRef metadata, StoredTensor& tensor) const {
     const auto value = pickle().find(metadata, name);
     return value && pickle().kind(*value) == PickleKind::boolean && pickle().boolean(*value);
   };
-  const Kind kind = tensor::info(tensor.dtype).kind;
-  tensor.conjugate = flag("conj") && kind == Kind::complex;
+  const DTypeKind kind = tensor::info(tensor.dtype).kind;
+  tensor.conjugate = flag("conj") && kind == DTypeKind::complex;
   tensor.negative = flag("neg");
-  if (tensor.negative && kind != Kind::complex && kind != Kind::floating) fail("a negated view of integers");
+  if (tensor.negative && kind != DTypeKind::complex && kind != DTypeKind::floating)
+    fail("a negated view of integers");
 }
 
 // Checks the guarantees of StoredTensor; every sum and product is checked for overflow.

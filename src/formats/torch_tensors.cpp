@@ -36,7 +36,7 @@ bool is_container(PickleKind kind) {
 }
 
 /// A container on the current path, and the index of its next child.
-struct Step {
+struct PathStep {
   PickleRef ref = kNoPickleRef;
   std::string name;
   std::size_t next = 0;
@@ -93,9 +93,9 @@ void TorchTensors::walk(std::uint64_t file_size) {
   // The search enters each container once, so that shared and cyclic values cost no more than they take in
   // the file.
   std::vector<bool> entered(pickle.size());
-  Allowance allowance(file_size);
+  MemoryAllowance allowance(file_size);
   allowance.take(pickle.memory());
-  std::vector<Step> way;
+  std::vector<PathStep> way;
   std::size_t bytes = 0;  // of all names, since those that lead to no tensor take time, too
   const auto visit = [&](PickleRef ref, std::string name) {
     bytes += name.size();

@@ -65,19 +65,19 @@ std::string escaped(std::string_view text) {
 }
 
 /// Steps [first, last) as one column of the picture.
-struct Column {
+struct PictureColumn {
   std::size_t first = 0;
   std::size_t last = 0;
 };
 
-std::vector<Column> columns_of(std::size_t steps) {
+std::vector<PictureColumn> columns_of(std::size_t steps) {
   const std::size_t count = std::min(steps, kMostColumns);
-  std::vector<Column> columns(count);
+  std::vector<PictureColumn> columns(count);
   for (std::size_t i = 0; i < count; ++i) columns[i] = {i * steps / count, (i + 1) * steps / count};
   return columns;
 }
 
-std::string steps_text(const RankSimilarity& rank, const Column& column) {
+std::string steps_text(const RankSimilarity& rank, const PictureColumn& column) {
   return column.last - column.first == 1
              ? fmt::format("step {}", rank.steps[column.first])
              : fmt::format("steps {} to {}", rank.steps[column.first], rank.steps[column.last - 1]);
@@ -87,7 +87,7 @@ class RankPicture {
  public:
   RankPicture(const RankSimilarity& rank, const Similarity& all, std::string& out)
       : rank_(rank), columns_(columns_of(rank.steps.size())), out_(out) {
-    for (const Suspect& suspect : all.suspects) {
+    for (const SuspectStep& suspect : all.suspects) {
       if (suspect.rank == rank.rank) suspects_.push_back(&suspect);
     }
     width_ = 100 / static_cast<double>(columns_.size());
@@ -99,7 +99,7 @@ class RankPicture {
       add("<p>No step could be compared.</p></section>\n");
       return;
     }
-    for (const Suspect* suspect : suspects_) add("<p>{}</p>\n", escaped(sentence(*suspect)));
+    for (const SuspectStep* suspect : suspects_) add("<p>{}</p>\n", escaped(sentence(*suspect)));
     if (suspects_.empty()) add("<p class=\"muted\">No step is suspect.</p>\n");
     draw_course();
     draw_parameters();
@@ -118,7 +118,7 @@ class RankPicture {
     return 14 + (1 - value) / (1 - least) * (kChartHeight - 34);
   }
 
-  std::optional<double> least_of_all(const Column& column) const {
+  std::optional<double> least_of_all(const PictureColumn& column) const {
     std::optional<double> least;
     for (std::size_t step = column.first; step < column.last; ++step) {
       if (rank_.summary[step].total == 0) continue;
@@ -128,15 +128,16 @@ class RankPicture {
     return least;
   }
 
-  bool is_suspect(const Column& column) const {
-    return std::ranges::any_of(suspects_, [&](const Suspect* suspect) {
+  bool is_suspect(const PictureColumn& column) const {
+    return std::ranges::any_of(suspects_, [&](const SuspectStep* suspect) {
       return suspect->step >= rank_.steps[column.first] && suspect->step <= rank_.steps[column.last - 1];
     });
   }
 
   void draw_course() {
     double least = 0.9;
-    for (const Column& column : columns_) least = std::min(least, least_of_all(column).value_or(1) - 0.02);
+    for (const PictureColumn& column : columns_)
+      least = std::min(least, least_of_all(column).value_or(1) - 0.02);
     least = std::max(least, 0.0);
     add("<p class=\"muted\">All parameters: the share of equal signs.</p>\n<div class=\"plot\">"
         "<svg class=\"names\" height=\"{:g}\" aria-hidden=\"true\">",
@@ -181,10 +182,10 @@ class RankPicture {
     add("\n");
   }
 
-  std::optional<double> least_of(std::size_t parameter, const Column& column) const {
+  std::optional<double> least_of(std::size_t parameter, const PictureColumn& column) const {
     std::optional<double> least;
     for (std::size_t step = column.first; step < column.last; ++step) {
-      const std::optional<Share>& share = rank_.shares[parameter][step];
+      const std::optional<EqualShare>& share = rank_.shares[parameter][step];
       if (!share || share->total == 0) continue;
       least = least ? std::min(*least, share->value()) : share->value();
     }
@@ -247,9 +248,9 @@ class RankPicture {
   }
 
   const RankSimilarity& rank_;
-  std::vector<Column> columns_;
+  std::vector<PictureColumn> columns_;
   std::string& out_;
-  std::vector<const Suspect*> suspects_;
+  std::vector<const SuspectStep*> suspects_;
   double width_ = 0;  // of a column, in percent
 };
 

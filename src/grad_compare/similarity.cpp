@@ -30,7 +30,7 @@ constexpr std::size_t kMostParameters = 1'000'000;
 /// The folders `<word><number>` in a folder.
 std::map<std::uint64_t, std::string> numbered_folders(const std::string& folder, std::string_view word) {
   std::map<std::uint64_t, std::string> found;
-  for (const std::string& name : names_in(folder, Named::folders)) {
+  for (const std::string& name : names_in(folder, WhichNames::folders)) {
     if (!name.starts_with(word)) continue;
     const auto number = whole_number<std::uint64_t>(std::string_view(name).substr(word.size()));
     if (number) found.emplace(*number, folder + "/" + name);
@@ -105,13 +105,13 @@ formats::StoredTensor open_signs(const std::string& folder, const std::string& p
   return signs;
 }
 
-Share compare_elements(const formats::StoredTensor& first, const formats::StoredTensor& second) {
+EqualShare compare_elements(const formats::StoredTensor& first, const formats::StoredTensor& second) {
   constexpr std::size_t kAtOnce = std::size_t{64} << 10;
   std::vector<std::byte> a(kAtOnce);
   std::vector<std::byte> b(kAtOnce);
   formats::ElementReader from_first(first);
   formats::ElementReader from_second(second);
-  Share share;
+  EqualShare share;
   while (from_first.remaining() > 0) {
     check_interrupt();
     const auto count = std::min(kAtOnce, static_cast<std::size_t>(from_first.remaining()));
@@ -130,7 +130,7 @@ void add_steps_without_signs(const std::string& rank, const Folders& first, cons
                              Gaps& gaps) {
   constexpr std::string_view kBegin = "grad_summary_";
   constexpr std::string_view kEnd = ".csv";
-  for (const std::string& name : names_in(rank, Named::regular_files)) {
+  for (const std::string& name : names_in(rank, WhichNames::regular_files)) {
     if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
     const std::string_view number =
         std::string_view(name).substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
@@ -145,7 +145,7 @@ void add_unnamed_signs(const StepPair& step, const std::vector<std::string>& par
   std::unordered_set<std::string> named;
   for (const std::string& parameter : parameters) named.insert(file_name(parameter, "npy"));
   for (const std::string& folder : {step.first, step.second}) {
-    for (const std::string& name : names_in(folder, Named::regular_files)) {
+    for (const std::string& name : names_in(folder, WhichNames::regular_files)) {
       if (name.ends_with(".npy") && !named.contains(name))
         gaps.add(fmt::format("{}/{}: no summary names it", display(folder), display(name)));
     }
@@ -154,7 +154,7 @@ void add_unnamed_signs(const StepPair& step, const std::vector<std::string>& par
 
 /// A share, or the reason why it is missing.
 struct Compared {
-  std::optional<Share> share;
+  std::optional<EqualShare> share;
   std::string gap;
 };
 
@@ -228,17 +228,17 @@ RankSimilarity compare_rank(std::uint64_t number, const std::string& first_rank,
   }
   for (std::size_t step = 0; step < steps.size(); ++step) {
     const bool told = std::ranges::any_of(
-        result.shares, [&](const std::vector<std::optional<Share>>& shares) { return !shares[step]; });
+        result.shares, [&](const std::vector<std::optional<EqualShare>>& shares) { return !shares[step]; });
     if (result.summary[step].total == 0 && !told)
       gaps.add(fmt::format("{}/step{}: no gradient has an element", display(first_rank), steps[step].step));
   }
   return result;
 }
 
-Suspect suspect_at(const RankSimilarity& rank, std::size_t step) {
-  Suspect suspect{rank.rank, rank.steps[step], rank.summary[step].value(), {}, {}, 0};
+SuspectStep suspect_at(const RankSimilarity& rank, std::size_t step) {
+  SuspectStep suspect{rank.rank, rank.steps[step], rank.summary[step].value(), {}, {}, 0};
   for (std::size_t i = 0; i < rank.parameters.size(); ++i) {
-    const std::optional<Share>& share = rank.shares[i][step];
+    const std::optional<EqualShare>& share = rank.shares[i][step];
     if (!share || share->total == 0) continue;
     if (!suspect.parameter.empty() && share->value() >= suspect.least) continue;
     suspect.parameter = rank.parameters[i];
@@ -247,7 +247,7 @@ Suspect suspect_at(const RankSimilarity& rank, std::size_t step) {
   return suspect;
 }
 
-void find_suspects(const RankSimilarity& rank, std::vector<Suspect>& suspects) {
+void find_suspects(const RankSimilarity& rank, std::vector<SuspectStep>& suspects) {
   std::optional<double> before;
   for (std::size_t step = 0; step < rank.steps.size(); ++step) {
     if (rank.summary[step].total == 0) continue;  // nothing was compared, as the gaps report
@@ -268,7 +268,7 @@ Coverage coverage_of(const Similarity& similarity) {
   Coverage coverage;
   for (const RankSimilarity& rank : similarity.ranks) {
     for (const auto& steps : rank.shares) {
-      for (const std::optional<Share>& share : steps) {
+      for (const std::optional<EqualShare>& share : steps) {
         if (share && share->total > 0) {
           ++coverage.compared;
         } else {
@@ -282,7 +282,8 @@ Coverage coverage_of(const Similarity& similarity) {
 
 bool all_equal(const Similarity& similarity) {
   return std::ranges::all_of(similarity.ranks, [](const RankSimilarity& rank) {
-    return std::ranges::all_of(rank.summary, [](const Share& share) { return share.equal == share.total; });
+    return std::ranges::all_of(rank.summary,
+                               [](const EqualShare& share) { return share.equal == share.total; });
   });
 }
 
@@ -298,7 +299,7 @@ Similarity compare_signs(const std::string& first, const std::string& second, Pr
   bool any = false;
   for (const std::uint64_t rank : common(first_ranks, second_ranks)) {
     RankSimilarity one = compare_rank(rank, first_ranks.at(rank), second_ranks.at(rank), gaps, progress);
-    any = any || std::ranges::any_of(one.summary, [](const Share& share) { return share.total != 0; });
+    any = any || std::ranges::any_of(one.summary, [](const EqualShare& share) { return share.total != 0; });
     find_suspects(one, result.suspects);
     result.ranks.push_back(std::move(one));
   }

@@ -17,7 +17,7 @@ class Progress;
 namespace msprobe::grad_compare {
 
 /// Counts of elements of a gradient, or of all gradients of a step.
-struct Share {
+struct EqualShare {
   std::uint64_t equal = 0;
   std::uint64_t total = 0;
   /// From 0 to 1; 0 without elements, as in the Python tool.
@@ -27,15 +27,16 @@ struct Share {
 /// One rank that both sides have.
 struct RankSimilarity {
   std::uint64_t rank = 0;
-  std::vector<std::uint64_t> steps;                       // ascending
-  std::vector<std::string> parameters;                    // in the order of the summaries
-  std::vector<std::vector<std::optional<Share>>> shares;  // [parameter][step]; nothing: could not be compared
-  std::vector<Share> summary;                             // of all parameters of a step
+  std::vector<std::uint64_t> steps;     // ascending
+  std::vector<std::string> parameters;  // in the order of the summaries
+  std::vector<std::vector<std::optional<EqualShare>>>
+      shares;                       // [parameter][step]; nothing: could not be compared
+  std::vector<EqualShare> summary;  // of all parameters of a step
 };
 
 /// A step that the rule of thumb suspects: signs agree less than they should at the first step, or suddenly
 /// less than one step before.
-struct Suspect {
+struct SuspectStep {
   std::uint64_t rank = 0;
   std::uint64_t step = 0;
   double similarity = 0;
@@ -52,7 +53,7 @@ inline constexpr double kLargestFall = 0.03;
 
 struct Similarity {
   std::vector<RankSimilarity> ranks;  // ascending
-  std::vector<Suspect> suspects;      // in the order of ranks and steps
+  std::vector<SuspectStep> suspects;  // in the order of ranks and steps
   std::vector<std::string> gaps;      // what was not compared, one line each
 };
 

@@ -13,11 +13,11 @@ void SimilarityTable::row(std::size_t index, std::vector<report::Cell>& cells,
   scratch.clear();
   if (index == rank_.parameters.size()) {
     cells.emplace_back(report::Text{"summary"});
-    for (const Share& share : rank_.summary) cells.emplace_back(share.value());
+    for (const EqualShare& share : rank_.summary) cells.emplace_back(share.value());
     return;
   }
   cells.emplace_back(report::Text{rank_.parameters[index]});
-  for (const std::optional<Share>& share : rank_.shares[index])
+  for (const std::optional<EqualShare>& share : rank_.shares[index])
     cells.push_back(share ? report::Cell(share->value()) : report::Cell(report::Text{}));
 }
 

@@ -16,7 +16,7 @@ std::string counted(std::size_t count, std::string_view one, std::string_view ma
 
 }  // namespace
 
-std::string sentence(const Suspect& suspect) {
+std::string sentence(const SuspectStep& suspect) {
   std::string text = fmt::format("rank {}, step {}: {} of all signs are equal, {}; ", suspect.rank,
                                  suspect.step, short_number(suspect.similarity, 4),
                                  suspect.before ? short_number(*suspect.before, 4) + " one step before"

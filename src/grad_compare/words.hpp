@@ -9,7 +9,7 @@
 namespace msprobe::grad_compare {
 
 /// "rank 0, step 2: 0.667 of all signs are equal, 0.833 one step before; 0.weight agrees least: 0.5"
-std::string sentence(const Suspect& suspect);
+std::string sentence(const SuspectStep& suspect);
 
 /// One line about the whole comparison.
 std::string headline(const Similarity& similarity);

@@ -20,7 +20,7 @@ void write_one(const GraphPlace& place, const GraphOptions& options, GraphJob& j
 }
 
 void write_pair(const GraphPlace& place, const GraphOptions& options, GraphJob& job) {
-  const RankPair pair(place.target, place.golden, options, job.history(place.rank));
+  const GraphRankPair pair(place.target, place.golden, options, job.history(place.rank));
   const std::optional<ComparedBy> before = job.extent().task;
   if (!options.as_vis && before && *before != pair.graphs().task())
     throw FormatError(fmt::format("{}: compared by a different kind of data than the ranks before it",
@@ -33,7 +33,7 @@ void write_pair(const GraphPlace& place, const GraphOptions& options, GraphJob& 
 }  // namespace
 
 GraphResult build_graph(const GraphOptions& options, const GraphProgress& progress) {
-  const Plan plan = make_plan(options.target, options.golden);
+  const GraphPlan plan = make_plan(options.target, options.golden);
   GraphJob job(options, plan.graphs.size(), !plan.one_folder, progress);
   job.result.warnings = plan.warnings;
   job.result.problems = plan.problems;

@@ -225,7 +225,7 @@ class GraphCommand final : public Command {
   bool fuzzy_ = false;
   Option layers_;
   std::string mapping_file_;
-  MergeOptions merge_;
+  RankMergeOptions merge_;
   std::vector<ParallelPlan> plans_;  // that compare.json names
   bool progress_log_ = false;
   bool python_rules_ = false;

@@ -131,13 +131,14 @@ void Edges::tell(const Sink& sink, const JsonWriter& blank) const {
   for (const auto& [side, ranks] : sides_) tell_side(ranks, sink, blank);
 }
 
-void Edges::tell_side(const std::vector<Rank>& ranks, const Sink& sink, const JsonWriter& blank) const {
+void Edges::tell_side(const std::vector<CommunicatingRank>& ranks, const Sink& sink,
+                      const JsonWriter& blank) const {
   std::vector<dump::RankCommunication> communication;
-  std::vector<const RankCalls::Call*> calls;  // the calls of the nodes
-  for (const Rank& rank : ranks) {
+  std::vector<const RankCalls::CommunicationCall*> calls;  // the calls of the nodes
+  for (const CommunicatingRank& rank : ranks) {
     dump::RankCommunication& own = communication.emplace_back();
     own.number = rank.number;
-    for (const RankCalls::Call& call : rank.calls.calls_) {
+    for (const RankCalls::CommunicationCall& call : rank.calls.calls_) {
       own.calls.push_back(call.communication.get());
       calls.push_back(&call);
     }

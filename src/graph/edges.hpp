@@ -36,14 +36,14 @@ class RankCalls {
 
  private:
   friend class Edges;
-  struct Call {
+  struct CommunicationCall {
     std::int64_t row = 0;
     std::string node;
     std::string status;  // the nodes of other ranks show this status
     std::shared_ptr<const dump::Communication> communication;
   };
   bool overflow_check_;
-  std::vector<Call> calls_;
+  std::vector<CommunicationCall> calls_;
 };
 
 /// Collects the calls of all ranks until all are known.
@@ -57,13 +57,14 @@ class Edges {
 
  private:
   using Side = std::pair<std::int64_t, std::string>;  // step, data source
-  struct Rank {
+  struct CommunicatingRank {
     std::int64_t number = 0;
     RankCalls calls;
   };
-  void tell_side(const std::vector<Rank>& ranks, const Sink& sink, const JsonWriter& blank) const;
+  void tell_side(const std::vector<CommunicatingRank>& ranks, const Sink& sink,
+                 const JsonWriter& blank) const;
 
-  std::map<Side, std::vector<Rank>> sides_;
+  std::map<Side, std::vector<CommunicatingRank>> sides_;
 };
 
 }  // namespace msprobe::graph

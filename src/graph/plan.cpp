@@ -23,7 +23,7 @@ using dump::TreeKind;
 
 using StepAndRank = std::pair<std::int64_t, std::int64_t>;
 
-struct RankFolder {
+struct GraphFolder {
   std::string step_name;  // empty: the run has no steps
   std::string label;
   std::string folder;
@@ -33,7 +33,7 @@ struct RankFolder {
 struct DumpFolders {
   TreeKind kind = TreeKind::rank;
   std::string path;
-  std::map<StepAndRank, RankFolder> ranks;
+  std::map<StepAndRank, GraphFolder> ranks;
 };
 
 std::string_view words_of(TreeKind kind) {
@@ -46,7 +46,7 @@ bool is_rank_folder(const std::string& path) {
   return path_exists(path + "/construct.json") || path_exists(path + "/dump.json");
 }
 
-DumpFolders folders_of(const std::string& path, Plan& plan) {
+DumpFolders folders_of(const std::string& path, GraphPlan& plan) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw IoError(display(path), "does not exist");
@@ -65,7 +65,7 @@ DumpFolders folders_of(const std::string& path, Plan& plan) {
       const StepAndRank key = {step.number.value_or(0), std::max<std::int64_t>(rank.number.value_or(0), 0)};
       const std::string label = step.label.empty() ? rank.label : step.label + "/" + rank.label;
       const auto [known, is_new] =
-          found.ranks.try_emplace(key, RankFolder{step.label, label, rank.directory});
+          found.ranks.try_emplace(key, GraphFolder{step.label, label, rank.directory});
       if (!is_new) {
         plan.problems.push_back(fmt::format("{}: rank {} again, as {}", display(rank.directory), key.second,
                                             display(known->second.label)));
@@ -81,7 +81,7 @@ bool has_step(const DumpFolders& dump, std::int64_t step) {
 }
 
 /// Warns about ranks that `dump` has and the other side lacks, with one line for a whole step.
-void tell_one_sided(const DumpFolders& dump, const DumpFolders& other, Plan& plan) {
+void tell_one_sided(const DumpFolders& dump, const DumpFolders& other, GraphPlan& plan) {
   const std::string* told = nullptr;
   for (const auto& [key, rank] : dump.ranks) {
     if (other.ranks.contains(key)) continue;
@@ -96,8 +96,8 @@ void tell_one_sided(const DumpFolders& dump, const DumpFolders& other, Plan& pla
 
 }  // namespace
 
-Plan make_plan(const std::string& target, const std::string& golden) {
-  Plan plan;
+GraphPlan make_plan(const std::string& target, const std::string& golden) {
+  GraphPlan plan;
   const DumpFolders ours = folders_of(target, plan);
   plan.one_folder = ours.kind == TreeKind::rank;
   if (golden.empty()) {

@@ -18,7 +18,7 @@ struct GraphPlace {
   std::string golden;  // empty: nothing is compared
 };
 
-struct Plan {
+struct GraphPlan {
   bool one_folder = false;         // the folder of a single rank, whose step and rank count as 0
   std::vector<GraphPlace> graphs;  // by step, then rank
   std::vector<std::string> warnings;
@@ -27,6 +27,6 @@ struct Plan {
 
 /// `golden` may be empty. Ranks that only one side has are left out, with a warning. UsageError, IoError,
 /// FormatError if there is nothing to do.
-Plan make_plan(const std::string& target, const std::string& golden);
+GraphPlan make_plan(const std::string& target, const std::string& golden);
 
 }  // namespace msprobe::graph

@@ -64,7 +64,7 @@ class MergeRequest {
 }  // namespace
 
 GraphRequest read_graph_request(const std::string& path) {
-  const pairing::Request request(path);
+  const pairing::RequestFile request(path);
   // A null means the same as a missing key.
   const auto path_at = [&](const char* key) {
     const auto found = request.json().find(key);

@@ -19,14 +19,14 @@ void add(std::uint64_t& sum, std::uint64_t value) {
 }  // namespace
 
 void inspect_checkpoint(const std::string& path, PathFacts& facts) {
-  checkpoint::LoadOptions options;
+  checkpoint::CheckpointLoadOptions options;
   options.allow_partial = true;
   checkpoint::Checkpoint checkpoint = checkpoint::load(path, options);
   CheckpointFacts& found = facts.checkpoint.emplace();
   found.format = checkpoint.format;
   found.warnings = std::move(checkpoint.warnings);
   found.parameters = checkpoint.entries.size();
-  for (const checkpoint::Entry& entry : checkpoint.entries) {
+  for (const checkpoint::CheckpointEntry& entry : checkpoint.entries) {
     if (!entry.problem.empty()) {
       ++found.unreadable_count;
       if (found.unreadable.size() < kMostNames)

@@ -29,10 +29,10 @@ constexpr std::size_t kMostFindings = 20;
 constexpr std::size_t kMostShown = 60;
 
 struct KeyRule {
-  enum class Kind { text, code, library, kernel, refuse };
+  enum class KeyMeaning { text, code, library, kernel, refuse };
   std::string file;
   std::string key;
-  Kind kind = Kind::text;
+  KeyMeaning kind = KeyMeaning::text;
   std::vector<std::string> names;  // names that are allowed, or refused
 };
 
@@ -48,10 +48,10 @@ std::vector<KeyRule> read_rules() {
       const auto& value = document.child(node, k + 1);
       if (word == "file") rule.file = value.text;
       if (word == "key") rule.key = value.text;
-      if (word == "code") rule.kind = KeyRule::Kind::code;
-      if (word == "library") rule.kind = KeyRule::Kind::library;
-      if (word == "kernel") rule.kind = KeyRule::Kind::kernel;
-      if (word == "refuse") rule.kind = KeyRule::Kind::refuse;
+      if (word == "code") rule.kind = KeyRule::KeyMeaning::code;
+      if (word == "library") rule.kind = KeyRule::KeyMeaning::library;
+      if (word == "kernel") rule.kind = KeyRule::KeyMeaning::kernel;
+      if (word == "refuse") rule.kind = KeyRule::KeyMeaning::refuse;
       if (word != "but" && word != "refuse") continue;
       for (std::size_t n = 0; n < document.size(value); ++n)
         rule.names.push_back(document.child(value, n).text);
@@ -154,9 +154,9 @@ bool is_expression(std::string_view text) {
 }
 
 /// Judges keys and texts one by one, in the order of the file.
-class Judge {
+class KeyJudge {
  public:
-  explicit Judge(std::string_view name) : file_(lower_case(name)) {}
+  explicit KeyJudge(std::string_view name) : file_(lower_case(name)) {}
 
   void open(bool is_map) { levels_.push_back({.is_map = is_map}); }
   void close() {
@@ -177,7 +177,7 @@ class Judge {
   }
 
   /// Does a rule say that the texts below the current key are words, not names of code?
-  bool is_free() const { return rule() != nullptr && rule()->kind == KeyRule::Kind::text; }
+  bool is_free() const { return rule() != nullptr && rule()->kind == KeyRule::KeyMeaning::text; }
 
   void add(std::string what, Rating rating = Rating::unknown) {
     if (found_.size() == kMostFindings || !known_.insert(what).second) return;
@@ -188,7 +188,7 @@ class Judge {
   std::vector<ContentFacts> take() { return std::move(found_); }
 
  private:
-  struct Level {
+  struct NestingLevel {
     bool is_map = false;
     std::string key = {};
     std::size_t index = 0;
@@ -218,10 +218,11 @@ class Judge {
       if (known == by_key().end()) return;
       const auto own =
           std::ranges::find_if(known->second, [&](const KeyRule* each) { return is_of_file(*each); });
-      if (own == known->second.end() || (found != nullptr && (*own)->kind == KeyRule::Kind::text)) return;
-      if (found == nullptr || found->kind != KeyRule::Kind::text || found->file == "*") found = *own;
+      if (own == known->second.end() || (found != nullptr && (*own)->kind == KeyRule::KeyMeaning::text))
+        return;
+      if (found == nullptr || found->kind != KeyRule::KeyMeaning::text || found->file == "*") found = *own;
     };
-    for (const Level& level : levels_) {
+    for (const NestingLevel& level : levels_) {
       if (level.is_map) consider(level.key);
     }
     consider("*");
@@ -258,23 +259,23 @@ class Judge {
     const std::string_view shown = text.substr(0, kMostShown);
     if (rule != nullptr) {
       switch (rule->kind) {
-        case KeyRule::Kind::text:
+        case KeyRule::KeyMeaning::text:
           return;
-        case KeyRule::Kind::code:
+        case KeyRule::KeyMeaning::code:
           if (rule->key == "download" && text.starts_with("https://") &&
               text.find_first_of(" \n") == std::string_view::npos)
             return;
           if (text.empty() || is_below(text, rule->names) || rate_dotted(text) == Rating::ok) return;
           return add(fmt::format("{} {}", rule->key, shown), rate_dotted(text));
-        case KeyRule::Kind::library:
+        case KeyRule::KeyMeaning::library:
           if (levels_.back().is_map || levels_.back().index > 0) break;
           if (!is_below(text, rule->names)) add(fmt::format("a part of a pipeline from {}", shown));
           return;
-        case KeyRule::Kind::kernel:
+        case KeyRule::KeyMeaning::kernel:
           if (text.find('/') != std::string_view::npos)
             add(fmt::format("an implementation from another repository, {}", shown));
           break;
-        case KeyRule::Kind::refuse:
+        case KeyRule::KeyMeaning::refuse:
           if (std::ranges::find(rule->names, text) != rule->names.end())
             return add(fmt::format("{} {}, which holds code", rule->key, shown),
                        text.starts_with("__") ? Rating::dangerous : Rating::unknown);
@@ -292,7 +293,7 @@ class Judge {
   /// Keras imports the module of {"module": "keras.layers", "class_name": "Dense"}.
   void judge_object_of_keras(std::string_view text) {
     if (levels_.empty() || !levels_.back().is_map) return;
-    Level& level = levels_.back();
+    NestingLevel& level = levels_.back();
     if (level.key == "module") level.module = text;
     if (level.key != "class_name" || level.module.empty() || is_below(level.module, {"keras", "builtins"}))
       return;
@@ -326,14 +327,14 @@ class Judge {
 
   std::string file_;
   int nesting_ = 0;
-  std::vector<Level> levels_;
+  std::vector<NestingLevel> levels_;
   std::set<std::string> known_;
   std::vector<ContentFacts> found_;
 };
 
 class JsonTokens : public IgnoreTokens {
  public:
-  explicit JsonTokens(Judge& judge) : judge_(judge) {}
+  explicit JsonTokens(KeyJudge& judge) : judge_(judge) {}
 
   void open(bool object) { judge_.open(object); }
   void close(bool) { judge_.close(); }
@@ -350,23 +351,23 @@ class JsonTokens : public IgnoreTokens {
     return buffer_;
   }
 
-  Judge& judge_;
+  KeyJudge& judge_;
   std::string buffer_;
 };
 
 /// The reason why the text is not JSON; empty for JSON.
-std::string scan_json(std::string_view text, Judge& judge, bool many);
+std::string scan_json(std::string_view text, KeyJudge& judge, bool many);
 
 /// A text may contain JSON itself.
-void Judge::judge_nested(std::string_view text) {
+void KeyJudge::judge_nested(std::string_view text) {
   if (text.size() < 2 || (text.front() != '{' && text.front() != '[') || nesting_ == kMostNesting) return;
-  Judge inner(file_);
+  KeyJudge inner(file_);
   inner.nesting_ = nesting_ + 1;
   if (!scan_json(text, inner, false).empty()) return;
   for (ContentFacts& found : inner.take()) add(std::move(found.what), found.rating);
 }
 
-std::string scan_json(std::string_view text, Judge& judge, bool many) {
+std::string scan_json(std::string_view text, KeyJudge& judge, bool many) {
   const std::string padded = std::string(text) + std::string(kScanPadding, '\0');
   Scan scan{padded.data(), padded.data() + text.size(), nullptr};
   JsonTokens tokens(judge);
@@ -388,7 +389,7 @@ std::string scan_json(std::string_view text, Judge& judge, bool many) {
 
 class YamlTokens {
  public:
-  YamlTokens(std::string_view text, Judge& judge) : judge_(judge), parser_(text, YAML_UTF8_ENCODING) {}
+  YamlTokens(std::string_view text, KeyJudge& judge) : judge_(judge), parser_(text, YAML_UTF8_ENCODING) {}
 
   void run() {
     for (;;) {
@@ -412,7 +413,7 @@ class YamlTokens {
  private:
   /// libyaml needs time proportional to the square of the depth; real configurations are a few levels deep.
   static constexpr std::size_t kMostDepth = 256;
-  struct Level {
+  struct YamlLevel {
     bool is_map = false;
     bool at_key = true;
   };
@@ -506,11 +507,11 @@ class YamlTokens {
       judge_.add(fmt::format("YAML tag !!python/{}", tag.substr(0, kMostShown)), rating);
   }
 
-  Judge& judge_;
+  KeyJudge& judge_;
   std::size_t before_ = judge_.count();
   std::size_t complete_ = 0;  // findings in complete documents
   YamlParser parser_;
-  std::vector<Level> levels_;
+  std::vector<YamlLevel> levels_;
   std::map<std::string, std::string, std::less<>> anchors_;  // of scalar values
 };
 
@@ -527,26 +528,26 @@ bool has_other_line_breaks(std::string_view text) {
 }  // namespace
 
 std::vector<ContentFacts> rate_json(std::string_view text, std::string_view name) {
-  Judge judge(name);
+  KeyJudge judge(name);
   if (std::string reason = scan_json(text, judge, false); !reason.empty()) judge.add(std::move(reason));
   return judge.take();
 }
 
 std::vector<ContentFacts> rate_json_lines(std::string_view text, std::string_view name) {
-  Judge judge(name);
+  KeyJudge judge(name);
   if (std::string reason = scan_json(text, judge, true); !reason.empty()) judge.add(std::move(reason));
   return judge.take();
 }
 
 std::vector<ContentFacts> rate_yaml(std::string_view text, std::string_view name) {
-  Judge judge(name);
+  KeyJudge judge(name);
   if (has_other_line_breaks(text)) judge.add("YAML whose lines end in other ways than LF and CR LF");
   YamlTokens(text, judge).run();
   return judge.take();
 }
 
 std::vector<ContentFacts> rate_tags(std::string_view text) {
-  Judge judge("");
+  KeyJudge judge("");
   YamlTokens(text, judge).run();
   // Readers of model cards parse the text between two such lines.
   for (std::size_t at = text.find("---"); at != std::string_view::npos; at = text.find("---", at + 3)) {
@@ -565,7 +566,7 @@ std::vector<ContentFacts> rate_assignments(std::string_view text) {
     const std::size_t begin = std::min(part.find_first_not_of(kAround), part.size());
     return part.substr(begin, part.find_last_not_of(kAround) + 1 - begin);
   };
-  Judge judge("");
+  KeyJudge judge("");
   judge.open(true);
   for (const std::string_view line : split(text, "\n")) {
     const std::size_t sign = line.find('=');
@@ -578,7 +579,7 @@ std::vector<ContentFacts> rate_assignments(std::string_view text) {
 }
 
 std::vector<ContentFacts> rate_value(std::string_view key, std::string_view value) {
-  Judge judge("");
+  KeyJudge judge("");
   judge.open(true);
   judge.key(std::string(key));
   judge.text(value);

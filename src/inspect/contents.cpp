@@ -87,7 +87,7 @@ ContentScanner::ContentScanner(Source source, PathFacts& facts, PickleFinder& pi
       file_(*facts.file),
       pickles_(pickles),
       rates_(rates),
-      may_unpack_(formats::Allowance::unpacked(source_->size())) {}
+      may_unpack_(formats::MemoryAllowance::unpacked(source_->size())) {}
 
 void ContentScanner::problem(const std::string& where, const std::string& message) {
   if (++problem_count_ == kMostProblems) facts_.problems.emplace_back("more problems, not listed");

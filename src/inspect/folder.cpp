@@ -27,7 +27,7 @@ constexpr int kMostFolderDepth = 64;
 constexpr std::size_t kMostFiles = 2'000'000;
 
 /// A file below the folder. `reason` says why it cannot be inspected; it is empty if it can.
-struct Found {
+struct FoundFile {
   std::string path;  // relative
   std::string reason;
 };
@@ -44,9 +44,9 @@ class FolderWalk {
  public:
   explicit FolderWalk(const std::string& root) : root_(root), real_root_(fs::canonical(root)) {}
 
-  std::vector<Found> run() {
+  std::vector<FoundFile> run() {
     enter(real_root_, "", 0);
-    std::ranges::sort(found_, {}, &Found::path);
+    std::ranges::sort(found_, {}, &FoundFile::path);
     return std::move(found_);
   }
 
@@ -84,7 +84,7 @@ class FolderWalk {
 
   const std::string& root_;
   fs::path real_root_;
-  std::vector<Found> found_;
+  std::vector<FoundFile> found_;
   std::set<std::pair<dev_t, ino_t>> known_;  // folders visited, so that links cannot form a loop
 };
 
@@ -113,7 +113,7 @@ void take_reasons(const FileFacts& file, RatedFile& rated) {
   rated.reasons = std::move(reasons);
 }
 
-Rated rate(const std::string& root, const Found& found) {
+Rated rate(const std::string& root, const FoundFile& found) {
   Rated rated;
   rated.file.path = found.path;
   if (!found.reason.empty()) {
@@ -154,7 +154,7 @@ Rated rate(const std::string& root, const Found& found) {
 }  // namespace
 
 void rate_folder(const std::string& path, PathFacts& facts) {
-  std::vector<Found> files;
+  std::vector<FoundFile> files;
   try {
     files = FolderWalk(path).run();
   } catch (const fs::filesystem_error& error) {

@@ -11,12 +11,13 @@ namespace msprobe::inspect {
 namespace {
 
 /// The text is written in pieces, since it may be much longer than the file.
-class Document : public JsonWriter {
+class JsonReport : public JsonWriter {
  public:
   using Write = std::function<void(const std::string&)>;
 
   // Bytes in names that are not UTF-8 are dropped: readers of JSON refuse anything else.
-  explicit Document(const Write& write) : JsonWriter({.indent = 2, .text = JsonText::utf8}), write_(write) {}
+  explicit JsonReport(const Write& write)
+      : JsonWriter({.indent = 2, .text = JsonText::utf8}), write_(write) {}
 
   void hand_on() {
     constexpr std::size_t kPiece = std::size_t{64} << 10;
@@ -102,7 +103,7 @@ std::vector<std::pair<std::string_view, std::string_view>> without_twins(
   return single;
 }
 
-void write(Document& json, const FileFacts& file) {
+void write(JsonReport& json, const FileFacts& file) {
   json.open_object();
   json.member("container", file.container);
   json.member("size", file.size);
@@ -194,7 +195,7 @@ void write(JsonWriter& json, const CheckpointFacts& found) {
   json.close();
 }
 
-void write(Document& json, const RatedFolder& folder) {
+void write(JsonReport& json, const RatedFolder& folder) {
   json.open_object();
   json.member("files", folder.files);
   json.member("bytes", folder.bytes);
@@ -217,7 +218,7 @@ void write(Document& json, const RatedFolder& folder) {
   json.close();
 }
 
-void write(Document& json, const PathFacts& facts) {
+void write(JsonReport& json, const PathFacts& facts) {
   json.open_object();
   json.member("path", facts.path);
   if (facts.file) {
@@ -243,8 +244,8 @@ void write(Document& json, const PathFacts& facts) {
 
 }  // namespace
 
-void to_json(const std::vector<PathFacts>& facts, const Document::Write& write_piece) {
-  Document json(write_piece);
+void to_json(const std::vector<PathFacts>& facts, const JsonReport::Write& write_piece) {
+  JsonReport json(write_piece);
   if (facts.size() == 1) {
     write(json, facts.front());
   } else {

@@ -22,7 +22,7 @@ using formats::MessageFields;
 
 constexpr int kMostOnnxDepth = 40;
 
-enum class Message : std::uint8_t {
+enum class OnnxMessage : std::uint8_t {
   model,
   graph,
   node,
@@ -38,57 +38,73 @@ enum class Message : std::uint8_t {
 };
 
 struct OnnxField {
-  Message in;
+  OnnxMessage in;
   std::uint64_t number;
-  std::optional<Message> message;  // the message in the field; nothing: a number or bytes
+  std::optional<OnnxMessage> message;  // the message in the field; nothing: a number or bytes
 };
 
 constexpr std::array kOnnxMessages = {
-    OnnxField{Message::model, 7, Message::graph},         OnnxField{Message::model, 8, Message::operators},
-    OnnxField{Message::model, 14, Message::entry},        OnnxField{Message::model, 25, Message::function},
-    OnnxField{Message::graph, 1, Message::node},          OnnxField{Message::graph, 5, Message::tensor},
-    OnnxField{Message::graph, 11, Message::value},        OnnxField{Message::graph, 12, Message::value},
-    OnnxField{Message::graph, 13, Message::value},        OnnxField{Message::graph, 14, Message::other},
-    OnnxField{Message::graph, 15, Message::sparse},       OnnxField{Message::graph, 16, Message::entry},
-    OnnxField{Message::node, 5, Message::attribute},      OnnxField{Message::node, 9, Message::entry},
-    OnnxField{Message::attribute, 5, Message::tensor},    OnnxField{Message::attribute, 6, Message::graph},
-    OnnxField{Message::attribute, 10, Message::tensor},   OnnxField{Message::attribute, 11, Message::graph},
-    OnnxField{Message::attribute, 14, Message::other},    OnnxField{Message::attribute, 15, Message::other},
-    OnnxField{Message::attribute, 22, Message::sparse},   OnnxField{Message::attribute, 23, Message::sparse},
-    OnnxField{Message::tensor, 13, Message::entry},       OnnxField{Message::tensor, 16, Message::entry},
-    OnnxField{Message::sparse, 1, Message::tensor},       OnnxField{Message::sparse, 2, Message::tensor},
-    OnnxField{Message::function, 7, Message::node},       OnnxField{Message::function, 9, Message::operators},
-    OnnxField{Message::function, 11, Message::attribute}, OnnxField{Message::function, 12, Message::value},
-    OnnxField{Message::function, 14, Message::entry},     OnnxField{Message::value, 2, Message::other},
-    OnnxField{Message::value, 4, Message::entry},
+    OnnxField{OnnxMessage::model, 7, OnnxMessage::graph},
+    OnnxField{OnnxMessage::model, 8, OnnxMessage::operators},
+    OnnxField{OnnxMessage::model, 14, OnnxMessage::entry},
+    OnnxField{OnnxMessage::model, 25, OnnxMessage::function},
+    OnnxField{OnnxMessage::graph, 1, OnnxMessage::node},
+    OnnxField{OnnxMessage::graph, 5, OnnxMessage::tensor},
+    OnnxField{OnnxMessage::graph, 11, OnnxMessage::value},
+    OnnxField{OnnxMessage::graph, 12, OnnxMessage::value},
+    OnnxField{OnnxMessage::graph, 13, OnnxMessage::value},
+    OnnxField{OnnxMessage::graph, 14, OnnxMessage::other},
+    OnnxField{OnnxMessage::graph, 15, OnnxMessage::sparse},
+    OnnxField{OnnxMessage::graph, 16, OnnxMessage::entry},
+    OnnxField{OnnxMessage::node, 5, OnnxMessage::attribute},
+    OnnxField{OnnxMessage::node, 9, OnnxMessage::entry},
+    OnnxField{OnnxMessage::attribute, 5, OnnxMessage::tensor},
+    OnnxField{OnnxMessage::attribute, 6, OnnxMessage::graph},
+    OnnxField{OnnxMessage::attribute, 10, OnnxMessage::tensor},
+    OnnxField{OnnxMessage::attribute, 11, OnnxMessage::graph},
+    OnnxField{OnnxMessage::attribute, 14, OnnxMessage::other},
+    OnnxField{OnnxMessage::attribute, 15, OnnxMessage::other},
+    OnnxField{OnnxMessage::attribute, 22, OnnxMessage::sparse},
+    OnnxField{OnnxMessage::attribute, 23, OnnxMessage::sparse},
+    OnnxField{OnnxMessage::tensor, 13, OnnxMessage::entry},
+    OnnxField{OnnxMessage::tensor, 16, OnnxMessage::entry},
+    OnnxField{OnnxMessage::sparse, 1, OnnxMessage::tensor},
+    OnnxField{OnnxMessage::sparse, 2, OnnxMessage::tensor},
+    OnnxField{OnnxMessage::function, 7, OnnxMessage::node},
+    OnnxField{OnnxMessage::function, 9, OnnxMessage::operators},
+    OnnxField{OnnxMessage::function, 11, OnnxMessage::attribute},
+    OnnxField{OnnxMessage::function, 12, OnnxMessage::value},
+    OnnxField{OnnxMessage::function, 14, OnnxMessage::entry},
+    OnnxField{OnnxMessage::value, 2, OnnxMessage::other},
+    OnnxField{OnnxMessage::value, 4, OnnxMessage::entry},
 };
 
 /// The fields of each message that hold numbers and bytes, as bits.
-constexpr std::uint64_t plain_fields(Message message) {
+constexpr std::uint64_t plain_fields(OnnxMessage message) {
   const auto bits = [](std::initializer_list<int> numbers) {
     std::uint64_t all = 0;
     for (const int number : numbers) all |= std::uint64_t{1} << number;
     return all;
   };
   switch (message) {
-    case Message::model:
+    case OnnxMessage::model:
       return bits({1, 2, 3, 4, 5, 6});
-    case Message::graph:
+    case OnnxMessage::graph:
       return bits({2, 10});
-    case Message::node:
+    case OnnxMessage::node:
       return bits({1, 2, 3, 4, 6, 7, 8});
-    case Message::attribute:
+    case OnnxMessage::attribute:
       return bits({1, 2, 3, 4, 7, 8, 9, 13, 20, 21});
-    case Message::tensor:
+    case OnnxMessage::tensor:
       return bits({1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14});
-    case Message::sparse:
+    case OnnxMessage::sparse:
       return bits({3});
-    case Message::function:
+    case OnnxMessage::function:
       return bits({1, 4, 5, 6, 8, 10, 13});
-    case Message::operators:
-    case Message::entry:
+    case OnnxMessage::operators:
+    case OnnxMessage::entry:
       return bits({1, 2});
-    case Message::value:
+    case OnnxMessage::value:
       return bits({1, 3});
     default:
       return 0;
@@ -109,7 +125,7 @@ class OnnxGraph {
   explicit OnnxGraph(const ByteSource& file) : file_(file) {}
 
   std::string run() {
-    follow(Message::model, 0, file_.size(), 0);
+    follow(OnnxMessage::model, 0, file_.size(), 0);
     for (const std::string& domain : used_) {
       if (reason_.empty() && std::ranges::find(kDomains, domain) == kDomains.end() && !own_.contains(domain))
         reason_ = fmt::format("operators of another program ({})", display(domain));
@@ -118,7 +134,7 @@ class OnnxGraph {
   }
 
  private:
-  std::string text(const MessageFields::Field& field) const {
+  std::string text(const MessageFields::MessageField& field) const {
     constexpr std::uint64_t kLongest = 4096;
     return read_text(file_, field.offset, std::min(field.length, kLongest));
   }
@@ -133,15 +149,15 @@ class OnnxGraph {
     if (reason_.empty()) reason_ = std::move(reason);
   }
 
-  void follow(Message message, std::uint64_t begin, std::uint64_t length, int depth) {
+  void follow(OnnxMessage message, std::uint64_t begin, std::uint64_t length, int depth) {
     if (depth == kMostOnnxDepth) return note("graphs that are nested too deeply");
     MessageFields fields(file_, begin, begin + length, "ONNX model");
-    MessageFields::Field field;
+    MessageFields::MessageField field;
     std::string key;
     std::string value;
     while (fields.next(field)) {
       check_interrupt();
-      if (message == Message::other) continue;  // types: any numbers and names are allowed
+      if (message == OnnxMessage::other) continue;  // types: any numbers and names are allowed
       const auto* inner = std::ranges::find_if(kOnnxMessages, [&](const OnnxField& each) {
         return each.in == message && each.number == field.number;
       });
@@ -152,14 +168,15 @@ class OnnxGraph {
       if (field.number >= 64 || (plain_fields(message) >> field.number & 1) == 0)
         return note(fmt::format("a field that ONNX does not have ({})", field.number));
       if (field.wire != 2) continue;
-      if (message == Message::node && field.number == 7) used_.insert(text(field));
-      if (message == Message::function && field.number == 10) own_.insert(text(field));
-      if (message == Message::node && field.number == 4) judge_operator(text(field));
+      if (message == OnnxMessage::node && field.number == 7) used_.insert(text(field));
+      if (message == OnnxMessage::function && field.number == 10) own_.insert(text(field));
+      if (message == OnnxMessage::node && field.number == 4) judge_operator(text(field));
       // Other protobuf formats have messages where ONNX has texts.
-      const bool is_text = message == Message::model || (message == Message::node && field.number <= 4);
+      const bool is_text =
+          message == OnnxMessage::model || (message == OnnxMessage::node && field.number <= 4);
       if (is_text && !is_plain(text(field))) return note("a text field that is not text");
-      if (message == Message::entry && field.number == 1) key = text(field);
-      if (message == Message::entry && field.number == 2) value = text(field);
+      if (message == OnnxMessage::entry && field.number == 1) key = text(field);
+      if (message == OnnxMessage::entry && field.number == 2) value = text(field);
     }
     if (key == "location") judge_location(value);
   }

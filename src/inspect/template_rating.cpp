@@ -16,7 +16,7 @@ using Kind = TemplateKind;
 using Ref = std::uint32_t;
 
 /// The origin of a value, which decides which texts it may be when it is used as the name of an attribute.
-enum class Origin : std::uint8_t {
+enum class ExpressionOrigin : std::uint8_t {
   number,   // never a text
   caller,   // a value from the caller, unchanged
   literal,  // a text of the template, character by character
@@ -100,14 +100,15 @@ class TemplateJudge {
  private:
   const TemplateNode& at(Ref ref) const { return tree_.nodes[ref]; }
 
-  void worsen(std::map<std::string, Origin, std::less<>>& known, const std::string& name, Origin origin) {
+  void worsen(std::map<std::string, ExpressionOrigin, std::less<>>& known, const std::string& name,
+              ExpressionOrigin origin) {
     const auto [place, fresh] = known.try_emplace(name, origin);
     if (!fresh && place->second >= origin) return;
     changed_ = true;
     place->second = std::max(place->second, origin);
   }
 
-  void assign(Ref target, Origin origin) {
+  void assign(Ref target, ExpressionOrigin origin) {
     const TemplateNode& node = at(target);
     if (node.kind == Kind::list) {
       for (const Ref each : node.children) assign(each, origin);
@@ -135,7 +136,7 @@ class TemplateJudge {
     if (node.kind == Kind::macro) {
       for (std::size_t i = 1; i < node.children.size(); ++i) {
         if (at(node.children[i]).kind == Kind::name)
-          worsen(names_, at(node.children[i]).text, Origin::number);
+          worsen(names_, at(node.children[i]).text, ExpressionOrigin::number);
       }
     }
     if (node.kind != Kind::call) return;
@@ -146,7 +147,7 @@ class TemplateJudge {
         if (given.kind == Kind::keyword) worsen(attributes_, given.text, origin_of(given.children[0]));
       }
     }
-    const Origin worst = worst_of(node, 1);
+    const ExpressionOrigin worst = worst_of(node, 1);
     if (callee.kind == Kind::attribute && has_word(kChanging, callee.text)) {
       for (std::size_t i = 1; i < node.children.size(); ++i) {
         const TemplateNode& given = at(node.children[i]);
@@ -166,7 +167,7 @@ class TemplateJudge {
     worsen(names_, "kwargs", worst);
   }
 
-  void hand_on(const TemplateNode& macro, Origin worst) {
+  void hand_on(const TemplateNode& macro, ExpressionOrigin worst) {
     for (std::size_t i = 1; i < macro.children.size(); ++i) {
       const TemplateNode& parameter = at(macro.children[i]);
       if (parameter.kind == Kind::name) worsen(names_, parameter.text, worst);
@@ -174,25 +175,26 @@ class TemplateJudge {
     }
   }
 
-  Origin worst_of(const TemplateNode& node, std::size_t first = 0) const {
-    Origin worst = Origin::number;
+  ExpressionOrigin worst_of(const TemplateNode& node, std::size_t first = 0) const {
+    ExpressionOrigin worst = ExpressionOrigin::number;
     for (std::size_t i = first; i < node.children.size(); ++i)
       worst = std::max(worst, origin_of(node.children[i]));
     return worst;
   }
 
   // Children have smaller numbers than their parents, so that one pass over the nodes needs no recursion.
-  Origin origin_of(Ref ref) const { return origins_[ref]; }
+  ExpressionOrigin origin_of(Ref ref) const { return origins_[ref]; }
 
-  Origin origin_of_node(const TemplateNode& node) const {
+  ExpressionOrigin origin_of_node(const TemplateNode& node) const {
     switch (node.kind) {
       case Kind::number:
       case Kind::compute:
       case Kind::compare:
       case Kind::test:
-        return Origin::number;
+        return ExpressionOrigin::number;
       case Kind::constant:
-        return node.strange || node.text.starts_with('_') ? Origin::made : Origin::literal;
+        return node.strange || node.text.starts_with('_') ? ExpressionOrigin::made
+                                                          : ExpressionOrigin::literal;
       case Kind::name:
         return origin_of_name(node.text);
       case Kind::attribute: {
@@ -200,17 +202,19 @@ class TemplateJudge {
         const bool counts =
             at(node.children[0]).kind == Kind::name && at(node.children[0]).text == "loop" &&
             has_word("index index0 revindex revindex0 length first last depth depth0", node.text);
-        if (counts) return Origin::number;
+        if (counts) return ExpressionOrigin::number;
         if (at(node.children[0]).kind == Kind::name && at(node.children[0]).text == "loop")
-          return Origin::made;
-        return std::max(own == attributes_.end() ? Origin::caller : own->second, origin_of(node.children[0]));
+          return ExpressionOrigin::made;
+        return std::max(own == attributes_.end() ? ExpressionOrigin::caller : own->second,
+                        origin_of(node.children[0]));
       }
       case Kind::item: {
-        const Origin from = origin_of(node.children[0]);
+        const ExpressionOrigin from = origin_of(node.children[0]);
         // A piece of the template's text is a different text.
-        if (from == Origin::literal && at(node.children[0]).kind != Kind::list) return Origin::made;
+        if (from == ExpressionOrigin::literal && at(node.children[0]).kind != Kind::list)
+          return ExpressionOrigin::made;
         const TemplateNode& index = at(node.children[1]);
-        Origin own = Origin::caller;
+        ExpressionOrigin own = ExpressionOrigin::caller;
         for (const auto& [name, origin] : attributes_) {
           if (index.kind != Kind::constant || index.text == name) own = std::max(own, origin);
         }
@@ -223,55 +227,58 @@ class TemplateJudge {
       case Kind::spread:
         return worst_of(node);
       case Kind::add: {
-        const Origin left = origin_of(node.children[0]);
-        const Origin right = origin_of(node.children[1]);
-        return std::min(left, right) == Origin::number ? Origin::number : Origin::made;
+        const ExpressionOrigin left = origin_of(node.children[0]);
+        const ExpressionOrigin right = origin_of(node.children[1]);
+        return std::min(left, right) == ExpressionOrigin::number ? ExpressionOrigin::number
+                                                                 : ExpressionOrigin::made;
       }
       case Kind::multiply:
-        return worst_of(node) == Origin::number ? Origin::number : origin_of_product(node);
+        return worst_of(node) == ExpressionOrigin::number ? ExpressionOrigin::number
+                                                          : origin_of_product(node);
       case Kind::filter:
-        if (has_word(kCounting, node.text)) return Origin::number;
-        if (!has_word(kPassing, node.text)) return Origin::made;
-        return worst_of(node) <= Origin::caller || has_word("d default dictsort items", node.text)
+        if (has_word(kCounting, node.text)) return ExpressionOrigin::number;
+        if (!has_word(kPassing, node.text)) return ExpressionOrigin::made;
+        return worst_of(node) <= ExpressionOrigin::caller || has_word("d default dictsort items", node.text)
                    ? worst_of(node)
                : at(node.children[0]).kind == Kind::list &&
                        !has_word("capitalize lower title trim upper", node.text)
                    ? worst_of(node)
-                   : Origin::made;
+                   : ExpressionOrigin::made;
       case Kind::call:
         return origin_of_call(node);
       default:
-        return Origin::made;
+        return ExpressionOrigin::made;
     }
   }
 
-  Origin origin_of_product(const TemplateNode& node) const {
+  ExpressionOrigin origin_of_product(const TemplateNode& node) const {
     // With a text on the left, % formats.
-    return origin_of(node.children[0]) == Origin::number && origin_of(node.children[1]) <= Origin::caller
-               ? Origin::caller
-               : Origin::made;
+    return origin_of(node.children[0]) == ExpressionOrigin::number &&
+                   origin_of(node.children[1]) <= ExpressionOrigin::caller
+               ? ExpressionOrigin::caller
+               : ExpressionOrigin::made;
   }
 
-  Origin origin_of_name(const std::string& name) const {
-    if (has_word("loop", name)) return Origin::caller;
+  ExpressionOrigin origin_of_name(const std::string& name) const {
+    if (has_word("loop", name)) return ExpressionOrigin::caller;
     if (has_word(kFunctions, name) || has_word("self lipsum", name) || macros_.contains(name))
-      return Origin::made;
+      return ExpressionOrigin::made;
     const auto known = names_.find(name);
-    return known == names_.end() ? Origin::caller : known->second;
+    return known == names_.end() ? ExpressionOrigin::caller : known->second;
   }
 
-  Origin origin_of_call(const TemplateNode& node) const {
+  ExpressionOrigin origin_of_call(const TemplateNode& node) const {
     const TemplateNode& callee = at(node.children[0]);
-    if (callee.kind == Kind::name && callee.text == "range") return Origin::number;
-    if (is_namespace(callee)) return Origin::caller;  // `attributes_` tracks its members by name
-    if (callee.kind != Kind::attribute) return Origin::made;
-    const Origin from = origin_of(callee.children[0]);
-    if (has_word("find rfind index count isdigit", callee.text)) return Origin::number;
-    if (from <= Origin::caller &&
+    if (callee.kind == Kind::name && callee.text == "range") return ExpressionOrigin::number;
+    if (is_namespace(callee)) return ExpressionOrigin::caller;  // `attributes_` tracks its members by name
+    if (callee.kind != Kind::attribute) return ExpressionOrigin::made;
+    const ExpressionOrigin from = origin_of(callee.children[0]);
+    if (has_word("find rfind index count isdigit", callee.text)) return ExpressionOrigin::number;
+    if (from <= ExpressionOrigin::caller &&
         has_word("get items keys values pop strip lstrip rstrip lower upper split", callee.text))
-      return std::max(
-          {from, Origin::caller, has_word("get pop", callee.text) ? worst_of(node, 2) : Origin::number});
-    return Origin::made;
+      return std::max({from, ExpressionOrigin::caller,
+                       has_word("get pop", callee.text) ? worst_of(node, 2) : ExpressionOrigin::number});
+    return ExpressionOrigin::made;
   }
 
   void note(Rating rating, std::string what) {
@@ -339,12 +346,13 @@ class TemplateJudge {
   void judge_indexed(const TemplateNode& node) {
     const TemplateNode& index = at(node.children[1]);
     if (index.kind == Kind::constant || index.kind == Kind::slice ||
-        origin_of(node.children[1]) == Origin::number)
+        origin_of(node.children[1]) == ExpressionOrigin::number)
       return;
     const TemplateNode& base = at(node.children[0]);
     const bool method = base.kind == Kind::attribute && has_word(kMethods, base.text);
     const bool object = base.kind == Kind::name && (base.text == "loop" || namespaces_.contains(base.text));
-    if (method || object || is_function(node.children[0]) || origin_of(node.children[0]) == Origin::made)
+    if (method || object || is_function(node.children[0]) ||
+        origin_of(node.children[0]) == ExpressionOrigin::made)
       note(Rating::unknown, "reads a part of an object by a name that the caller gives");
   }
 
@@ -355,7 +363,7 @@ class TemplateJudge {
       return judge_name(index.text);
     }
     if (index.kind == Kind::slice) return;
-    if (origin_of(ref) == Origin::made) note(Rating::unknown, "computes the name of an attribute");
+    if (origin_of(ref) == ExpressionOrigin::made) note(Rating::unknown, "computes the name of an attribute");
   }
 
   void judge_filter(const TemplateNode& node) {
@@ -374,7 +382,7 @@ class TemplateJudge {
       // Their further arguments name attributes, too.
       const bool separator = node.text == "join" && i == 1;
       if (!separator && has_word("sum join sort unique max min", node.text) &&
-          origin_of(node.children[i]) == Origin::made)
+          origin_of(node.children[i]) == ExpressionOrigin::made)
         note(Rating::unknown, "computes the name of an attribute");
       if (!attribute && !first) continue;
       const TemplateNode& name = attribute ? at(given.children[0]) : given;
@@ -414,11 +422,11 @@ class TemplateJudge {
 
   const TemplateTree& tree_;
   std::map<std::string, std::vector<const TemplateNode*>, std::less<>> macros_;
-  std::set<std::string, std::less<>> called_;              // names of called methods
-  std::set<std::string, std::less<>> namespaces_;          // names of namespace objects
-  std::map<std::string, Origin, std::less<>> names_;       // the names that the template sets
-  std::map<std::string, Origin, std::less<>> attributes_;  // the attributes of its namespaces
-  std::vector<Origin> origins_;                            // of the nodes
+  std::set<std::string, std::less<>> called_;                        // names of called methods
+  std::set<std::string, std::less<>> namespaces_;                    // names of namespace objects
+  std::map<std::string, ExpressionOrigin, std::less<>> names_;       // the names that the template sets
+  std::map<std::string, ExpressionOrigin, std::less<>> attributes_;  // the attributes of its namespaces
+  std::vector<ExpressionOrigin> origins_;                            // of the nodes
   bool changed_ = false;
   std::optional<TemplateFinding> finding_;
 };

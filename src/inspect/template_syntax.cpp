@@ -13,7 +13,7 @@ namespace {
 
 using Kind = TemplateKind;
 using Token = TemplateToken;
-using TokenKind = TemplateToken::Kind;
+using TokenKind = TemplateToken::TokenKind;
 using Ref = std::uint32_t;
 
 constexpr std::size_t kMostNodes = 1'000'000;

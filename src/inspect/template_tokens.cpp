@@ -13,7 +13,7 @@ namespace msprobe::inspect {
 namespace {
 
 using Token = TemplateToken;
-using TokenKind = TemplateToken::Kind;
+using TokenKind = TemplateToken::TokenKind;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';

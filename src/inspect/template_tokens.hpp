@@ -10,7 +10,7 @@
 namespace msprobe::inspect {
 
 struct TemplateToken {
-  enum class Kind : std::uint8_t {
+  enum class TokenKind : std::uint8_t {
     text,
     block_begin,
     block_end,
@@ -22,7 +22,7 @@ struct TemplateToken {
     sign,
     end
   };
-  Kind kind = Kind::end;
+  TokenKind kind = TokenKind::end;
   std::string text;      // of a name, a string without its quotes and escapes, or a sign
   bool strange = false;  // a string with an escape that is not followed
 };

@@ -19,15 +19,15 @@
 
 namespace msprobe::measuring {
 
-formats::StoredTensor open_part(const Joins& joins, const Part& part) {
-  const Joins::Rank& rank = joins.ranks[part.rank];
+formats::StoredTensor open_part(const Joins& joins, const RankPart& part) {
+  const Joins::JoinedRank& rank = joins.ranks[part.rank];
   if (part.data_name == 0) throw FormatError(fmt::format("rank {} does not have a data file", rank.number));
   return formats::open_tensor(
       open_file_beneath(rank.tensor_directory, std::string(joins.pool.at(part.data_name))));
 }
 
 formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::size_t chunks) {
-  const std::span<const Part> parts = joins.parts(item);
+  const std::span<const RankPart> parts = joins.parts(item);
   const Decision& decision = joins.decision(item);
   if (parts.size() == 1 || decision.share == Share::copies) return open_part(joins, parts.front());
   if (decision.share == Share::undecided) throw FormatError("the parts of the ranks cannot be merged");
@@ -40,7 +40,7 @@ formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::siz
 }
 
 bool copies_agree(const Joins& joins, std::size_t item) {
-  const std::span<const Part> parts = joins.parts(item);
+  const std::span<const RankPart> parts = joins.parts(item);
   const Decision& decision = joins.decision(item);
   const std::size_t block = decision.share == Share::copies ? parts.size() : decision.block;
   const double tolerance = tolerance_of_copies(joins.pool.at(parts.front().dtype));

@@ -11,7 +11,7 @@
 namespace msprobe::measuring {
 
 /// The tensor of one rank. FormatError, IoError.
-formats::StoredTensor open_part(const Joins& joins, const Part& part);
+formats::StoredTensor open_part(const Joins& joins, const RankPart& part);
 
 /// The whole value by the decision about its parts; for copies the tensor of the first rank. `chunks`: the
 /// number of pieces in each shard, for weights that were fused before they were split. FormatError, IoError.

@@ -22,7 +22,7 @@ struct Recorded {
   double value = 0;
 };
 
-Recorded recorded(const dump::Value& value, const dump::TextPool& pool) {
+Recorded recorded(const dump::RecordedValue& value, const dump::TextPool& pool) {
   if (value.kind == ValueKind::real) return {true, value.real};  // the kind of nearly all values
   if (value.kind == ValueKind::boolean) return {true, value.boolean ? 1.0 : 0.0};
   if (value.kind == ValueKind::missing || value.kind == ValueKind::none) return {};
@@ -163,7 +163,7 @@ double unit_roundoff(std::string_view dtype) {
 
 bool is_integer(std::string_view dtype) {
   const auto known = tensor::dtype_from_name(dtype);
-  return known && tensor::info(*known).kind == tensor::Kind::integer;
+  return known && tensor::info(*known).kind == tensor::DTypeKind::integer;
 }
 
 bool same_dtype(std::string_view a, std::string_view b) {
@@ -215,7 +215,7 @@ double number_of(const Side& side, const Item& item, Statistic which) {
   return number_of(item.statistics[which], side.pool);
 }
 
-double number_of(const dump::Value& value, const dump::TextPool& pool) {
+double number_of(const dump::RecordedValue& value, const dump::TextPool& pool) {
   const Recorded found = recorded(value, pool);
   return found.present ? found.value : NAN;
 }

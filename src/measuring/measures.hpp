@@ -56,6 +56,6 @@ std::uint64_t elements_of(std::string_view shape);
 
 /// A recorded statistic as a number: booleans count as 0 and 1; NaN if there is no number.
 double number_of(const dump::Side& side, const dump::Item& item, dump::Statistic which);
-double number_of(const dump::Value& value, const dump::TextPool& pool);
+double number_of(const dump::RecordedValue& value, const dump::TextPool& pool);
 
 }  // namespace msprobe::measuring

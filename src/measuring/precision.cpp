@@ -66,7 +66,7 @@ bool has_digits(double value, int digits) {
 
 /// A statistic that the dump has as a floating-point number; NaN for anything else.
 double real_of(const Item& item, dump::Statistic which) {
-  const dump::Value value = item.statistics[which];
+  const dump::RecordedValue value = item.statistics[which];
   return value.kind == ValueKind::real ? value.real : std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -133,9 +133,9 @@ RecordedSums recorded_sums(const Side& side) {
     } else if (*dtype == DType::float16 && std::isfinite(mean) && std::isfinite(norm)) {
       ++float16;
       all_float16 = all_float16 && is_of(norm, kFloat16);
-    } else if (tensor::info(*dtype).kind == tensor::Kind::integer && !std::isfinite(norm)) {
+    } else if (tensor::info(*dtype).kind == tensor::DTypeKind::integer && !std::isfinite(norm)) {
       sums.integers_without_sums = true;
-    } else if (tensor::info(*dtype).kind == tensor::Kind::integer) {
+    } else if (tensor::info(*dtype).kind == tensor::DTypeKind::integer) {
       ++integers;
       all_integers_float32 = all_integers_float32 && is_float32(norm) && is_float32(mean) &&
                              item.statistics[dump::kMax].kind == ValueKind::real;
@@ -268,7 +268,7 @@ Tolerance StatisticsPrecision::of(const Side& target, const Item& item, const Si
   const auto of_side = [n](const RecordedSums& sums, KnownType known) {
     Tolerance side;
     if (sums.digits > 0) side.extreme = side.norm = side.mean = 0.5 * std::pow(10.0, 1 - sums.digits);
-    const bool integer = known && tensor::info(*known).kind == tensor::Kind::integer;
+    const bool integer = known && tensor::info(*known).kind == tensor::DTypeKind::integer;
     if (sums.integers_in_float32 && known && (integer || *known == DType::float64))
       side.extreme = std::max(side.extreme, kFloat32);
     if (sums.in_double || n <= 1) return side;

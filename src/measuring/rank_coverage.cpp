@@ -54,8 +54,8 @@ bool share_a_checksum(const Side& target, const Item& item, const Side& golden, 
 /// Statistics that are equal do not show how far apart tensors of other checksums are.
 bool differ_in_a_number(const Side& target, const Item& item, const Side& golden, const Item& partner) {
   for (std::size_t i = 0; i < dump::kStatistics; ++i) {
-    const Value ours = item.statistics[i];
-    const Value theirs = partner.statistics[i];
+    const RecordedValue ours = item.statistics[i];
+    const RecordedValue theirs = partner.statistics[i];
     if (kind_of_number(ours, target.pool) == NumberKind::finite &&
         kind_of_number(theirs, golden.pool) == NumberKind::finite &&
         difference(ours, target.pool, theirs, golden.pool, {}).kind != DifferenceKind::zero)

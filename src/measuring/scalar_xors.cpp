@@ -41,13 +41,13 @@ void show_scalar_xors_as_numbers(Side& side) {
     if (!word || !dtype) continue;
     const tensor::DTypeInfo& type = tensor::info(*dtype);
     if (type.size > sizeof *word) continue;
-    if (type.kind == tensor::Kind::floating) {
+    if (type.kind == tensor::DTypeKind::floating) {
       std::array<std::byte, sizeof *word> bytes{};
       for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(*word >> (8 * i));
       double number = 0;
       tensor::to_double(*dtype, std::span(bytes).first(type.size), std::span(&number, 1));
       item.checksum = side.pool.intern(python_repr(number));
-    } else if (type.kind == tensor::Kind::integer && type.name.starts_with("int")) {
+    } else if (type.kind == tensor::DTypeKind::integer && type.name.starts_with("int")) {
       // Negative numbers have 64 bits there.
       const auto unused = static_cast<unsigned>(8 * (sizeof *word - type.size));
       const auto number = static_cast<std::int64_t>(*word << unused) >> unused;

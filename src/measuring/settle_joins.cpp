@@ -59,7 +59,7 @@ Holding holding_of(const Side& side, const Joins* joins, std::uint32_t index) {
     holding.same = holding.same && same_statistics(holding.statistics.front(), statistics);
   };
   if (joins != nullptr && joins->is_split(index)) {
-    for (const Part& part : joins->parts(index))
+    for (const RankPart& part : joins->parts(index))
       add(joins->pool.at(part.shape), part.statistics, part.placement);
   } else {
     const Item& item = side.items[index];
@@ -68,21 +68,22 @@ Holding holding_of(const Side& side, const Joins* joins, std::uint32_t index) {
   if (holding.shapes.size() != holding.size()) holding.shapes.clear();
   for (const Axes& shape : holding.shapes)
     holding.same_shape = holding.same_shape && shape == holding.shapes.front();
-  if (holding.placement && holding.placement->kind == Placement::Kind::unknown) holding.placement.reset();
+  if (holding.placement && holding.placement->kind == Placement::PlacementKind::unknown)
+    holding.placement.reset();
   return holding;
 }
 
 /// A way in which the parts may form the whole.
-struct Way {
+struct JoinWay {
   Decision decision;  // undecided: copies, or terms of a sum
   Axes whole;
 };
 
-std::optional<Way> along(const Holding& holding, std::size_t axis, std::size_t block) {
-  Way way{{.share = Share::shards,
-           .axis = static_cast<std::uint8_t>(axis),
-           .block = static_cast<std::uint8_t>(block)},
-          holding.shapes.front()};
+std::optional<JoinWay> along(const Holding& holding, std::size_t axis, std::size_t block) {
+  JoinWay way{{.share = Share::shards,
+               .axis = static_cast<std::uint8_t>(axis),
+               .block = static_cast<std::uint8_t>(block)},
+              holding.shapes.front()};
   if (axis >= way.whole.size()) return std::nullopt;
   way.whole[axis] = 0;
   for (std::size_t i = 0; i < holding.size(); i += block) {
@@ -108,21 +109,21 @@ std::optional<std::size_t> uneven_axis(const Holding& holding) {
   return found;
 }
 
-std::vector<Way> ways_of(const Holding& holding) {
-  std::vector<Way> ways;
+std::vector<JoinWay> ways_of(const Holding& holding) {
+  std::vector<JoinWay> ways;
   if (holding.shapes.empty()) return ways;
   const Axes& shape = holding.shapes.front();
-  const auto add = [&](std::optional<Way> way) {
+  const auto add = [&](std::optional<JoinWay> way) {
     if (way) ways.push_back(std::move(*way));
   };
   if (!holding.is_split()) {
     ways.push_back({{.share = Share::copies}, shape});
-  } else if (holding.placement && holding.placement->kind == Placement::Kind::shard) {
+  } else if (holding.placement && holding.placement->kind == Placement::PlacementKind::shard) {
     add(along(holding, holding.placement->axis, 1));
   } else if (!holding.same_shape) {
     if (const auto axis = uneven_axis(holding)) add(along(holding, *axis, 1));
   } else if (holding.placement) {
-    const bool whole = holding.placement->kind == Placement::Kind::replicate;
+    const bool whole = holding.placement->kind == Placement::PlacementKind::replicate;
     const bool masked = !whole && holding.placement->axis != 0;
     ways.push_back({{.share = whole ? Share::copies : Share::sums, .untold = masked}, shape});
   } else {
@@ -137,12 +138,12 @@ std::vector<Way> ways_of(const Holding& holding) {
   return ways;
 }
 
-std::pair<std::optional<Way>, std::optional<Way>> ways_that_meet(const Holding& target,
-                                                                 const Holding& golden) {
-  const std::vector<Way> ours = ways_of(target);
-  const std::vector<Way> theirs = ways_of(golden);
-  for (const Way& one : ours) {
-    for (const Way& other : theirs) {
+std::pair<std::optional<JoinWay>, std::optional<JoinWay>> ways_that_meet(const Holding& target,
+                                                                         const Holding& golden) {
+  const std::vector<JoinWay> ours = ways_of(target);
+  const std::vector<JoinWay> theirs = ways_of(golden);
+  for (const JoinWay& one : ours) {
+    for (const JoinWay& other : theirs) {
       if (one.whole == other.whole) return {one, other};
     }
   }
@@ -192,7 +193,7 @@ bool has_number(const dump::StatisticValues& statistics, const dump::TextPool& p
 }
 
 /// Does the part have statistics or a data file?
-bool has_values(const Part& part, const dump::TextPool& pool) {
+bool has_values(const RankPart& part, const dump::TextPool& pool) {
   return part.data_name != 0 || has_number(part.statistics, pool);
 }
 
@@ -244,7 +245,7 @@ class JoinSettler {
     if (one.joins == nullptr || one.side.header.task == "structure") return;
     std::vector<bool> knows(one.joins->ranks.size());
     for (std::size_t item = 0; item < one.joins->items(); ++item) {
-      for (const Part& part : one.joins->parts(item)) {
+      for (const RankPart& part : one.joins->parts(item)) {
         if (knows[part.rank]) continue;
         knows[part.rank] = has_values(part, one.joins->pool);
       }
@@ -260,7 +261,7 @@ class JoinSettler {
     if (sides_[0].joins == nullptr || sides_[1].joins == nullptr) return;
     std::array<std::set<std::int64_t>, 2> numbers;
     for (std::size_t side = 0; side < 2; ++side) {
-      for (const Joins::Rank& rank : sides_[side].joins->ranks) numbers[side].insert(rank.number);
+      for (const Joins::JoinedRank& rank : sides_[side].joins->ranks) numbers[side].insert(rank.number);
     }
     if (numbers[0] == numbers[1]) return;
     std::size_t alike = 0;
@@ -283,8 +284,8 @@ class JoinSettler {
     const Joins& ours = *sides_[0].joins;
     const Joins& theirs = *sides_[1].joins;
     bool any = false;
-    for (const Part& part : ours.parts(item_of(row, 0))) {
-      for (const Part& partner : theirs.parts(item_of(row, 1))) {
+    for (const RankPart& part : ours.parts(item_of(row, 0))) {
+      for (const RankPart& partner : theirs.parts(item_of(row, 1))) {
         if (ours.ranks[part.rank].number != theirs.ranks[partner.rank].number) continue;
         if (!has_number(part.statistics, ours.pool) || !has_number(partner.statistics, theirs.pool)) continue;
         if (ours.pool.at(part.shape) != theirs.pool.at(partner.shape) ||
@@ -404,7 +405,7 @@ class JoinSettler {
     for (std::size_t side = 0; side < 2; ++side) {
       if (is_split(row, side)) put_together(row, side);
       if (is_split(row, side) && decision(row, side).untold) {
-        sides_[side].side.items[item_of(row, side)].statistics.fill(Value::missing());
+        sides_[side].side.items[item_of(row, side)].statistics.fill(RecordedValue::missing());
         return;
       }
       for (std::size_t which = 0; which < kStatistics; ++which)
@@ -414,7 +415,7 @@ class JoinSettler {
     if (known[0] == known[1] || !item(row, 0).is_tensor || !item(row, 1).is_tensor) return;
     const std::size_t side = known[0] ? 1 : 0;
     One& one = sides_[side];
-    one.side.items[item_of(row, side)].statistics.fill(Value::missing());
+    one.side.items[item_of(row, side)].statistics.fill(RecordedValue::missing());
     if (is_split(row, side)) decision(row, side).untold = true;
   }
 
@@ -425,15 +426,16 @@ class JoinSettler {
 
   /// If a statistic computed from the parts equals the other side's within rounding, use the other side's
   /// number.
-  static Value as_exact_as_told(const Value& joined, const std::vector<Value>& values, const Item& other,
-                                std::size_t which, const measuring::Tolerance& tolerance) {
+  static RecordedValue as_exact_as_told(const RecordedValue& joined, const std::vector<RecordedValue>& values,
+                                        const Item& other, std::size_t which,
+                                        const measuring::Tolerance& tolerance) {
     const double rounding = 0x1p-22 + (which == kNorm ? tolerance.norm : which == kMean ? tolerance.mean : 0);
     const std::optional<double> ours = number_in(joined);
-    const Value recorded = other.statistics[which];
+    const RecordedValue recorded = other.statistics[which];
     const std::optional<double> theirs = number_in(recorded);
     if (!ours || !theirs) return joined;
     double scale = std::fabs(*theirs);
-    for (const Value& value : values) scale = std::max(scale, std::fabs(*number_in(value)));
+    for (const RecordedValue& value : values) scale = std::max(scale, std::fabs(*number_in(value)));
     return std::fabs(*ours - *theirs) <= rounding * scale ? recorded : joined;
   }
 
@@ -441,7 +443,7 @@ class JoinSettler {
     One& one = sides_[side];
     Decision& decided = decision(row, side);
     Item& whole = one.side.items[item_of(row, side)];
-    std::span<const Part> parts = one.joins->parts(item_of(row, side));
+    std::span<const RankPart> parts = one.joins->parts(item_of(row, side));
     if (is_partly_known(one.joins, item_of(row, side))) {
       whole.statistics.fill({});  // the statistics of one rank are not those of the whole
       return;
@@ -457,20 +459,20 @@ class JoinSettler {
     if (decided.differ) result_.rows[row].copies_differ = true;
     const bool open = decided.share == Share::undecided && !holding(row, side).same;
     if (!open && decided.share != Share::shards && decided.share != Share::sums) return;
-    std::vector<Part> terms;
+    std::vector<RankPart> terms;
     for (std::size_t i = 0; i < parts.size(); i += decided.block) terms.push_back(parts[i]);
     const std::vector<double> weights = weights_of(*one.joins, terms);
     for (std::size_t which = 0; which < kStatistics; ++which) {
-      std::vector<Value> values;
-      for (const Part& part : terms) values.push_back(part.statistics[which]);
-      const std::optional<Value> joined = join_statistic(which, values, weights, decided.share);
+      std::vector<RecordedValue> values;
+      for (const RankPart& part : terms) values.push_back(part.statistics[which]);
+      const std::optional<RecordedValue> joined = join_statistic(which, values, weights, decided.share);
       if (joined)
         whole.statistics.set(
             which, as_exact_as_told(*joined, values, item(row, 1 - side), which, tolerance_of(row)));
     }
     if (decided.share != Share::shards) return;
     Holding ours = holding(row, side);
-    const std::optional<Way> way =
+    const std::optional<JoinWay> way =
         ours.shapes.empty() ? std::nullopt : along(ours, decided.axis, decided.block);
     if (way) whole.shape = one.side.pool.intern(fmt::format("[{}]", fmt::join(way->whole, ", ")));
   }
@@ -508,9 +510,10 @@ void refuse_missing_ranks(MeasuredRank& result) {
 
 bool is_partly_known(const Joins* joins, std::uint32_t item) {
   if (joins == nullptr || item >= joins->items() || !joins->is_split(item)) return false;
-  const std::span<const Part> parts = joins->parts(item);
+  const std::span<const RankPart> parts = joins->parts(item);
   const bool first = has_values(parts.front(), joins->pool);
-  return std::ranges::any_of(parts, [&](const Part& part) { return has_values(part, joins->pool) != first; });
+  return std::ranges::any_of(parts,
+                             [&](const RankPart& part) { return has_values(part, joins->pool) != first; });
 }
 
 void settle_joins(MeasuredRank& result) {

@@ -29,7 +29,7 @@ Kind from_classes(ValueClass target, ValueClass golden) {
   return golden == inf ? Kind::neg_inf : Kind::inf;
 }
 
-bool equal_as_text(const Value& target, const TextPool& target_pool, const Value& golden,
+bool equal_as_text(const RecordedValue& target, const TextPool& target_pool, const RecordedValue& golden,
                    const TextPool& golden_pool) {
   if (target.kind == golden.kind && target.kind == ValueKind::real) {
     if (std::isnan(target.real) || std::isnan(golden.real))
@@ -49,7 +49,7 @@ std::string_view word(Kind kind) {
 
 /// Only a value that was written as a number counts; an integer beyond 64 bits is kept as text and counts,
 /// too.
-std::optional<double> plain_number(const Value& value, const TextPool& pool) {
+std::optional<double> plain_number(const RecordedValue& value, const TextPool& pool) {
   if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
   if (value.kind == ValueKind::real) return value.real;
   if (value.kind != ValueKind::text) return std::nullopt;
@@ -61,8 +61,8 @@ std::optional<double> plain_number(const Value& value, const TextPool& pool) {
   return parse_number(text);
 }
 
-ValueDifference numbers_difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                                   const TextPool& golden_pool) {
+ValueDifference numbers_difference(const RecordedValue& target, const TextPool& target_pool,
+                                   const RecordedValue& golden, const TextPool& golden_pool) {
   const auto t = plain_number(target, target_pool);
   const auto g = plain_number(golden, golden_pool);
   if (!t || !g) return {.kind = Kind::missing};
@@ -81,7 +81,7 @@ ValueDifference numbers_difference(const Value& target, const TextPool& target_p
 
 }  // namespace
 
-NumberKind kind_of_number(const Value& value, const TextPool& pool) {
+NumberKind kind_of_number(const RecordedValue& value, const TextPool& pool) {
   switch (value.kind) {
     case ValueKind::boolean:
     case ValueKind::integer:
@@ -105,8 +105,9 @@ NumberKind kind_of_number(const Value& value, const TextPool& pool) {
   }
 }
 
-ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, const PythonRules& python) {
+ValueDifference difference(const RecordedValue& target, const TextPool& target_pool,
+                           const RecordedValue& golden, const TextPool& golden_pool,
+                           const PythonRules& python) {
   if (python.numbers_only) return numbers_difference(target, target_pool, golden, golden_pool);
   ValueDifference result;
   if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
@@ -140,8 +141,8 @@ report::Cell difference_cell(const ValueDifference& difference) {
   if (difference.kind == Kind::zero) return Spelled{};
   if (difference.kind != Kind::number) return report::Text{word(difference.kind)};
   if (difference.is_integer)
-    return Spelled{Spelled::Kind::integer, difference.difference, difference.integer};
-  return Spelled{Spelled::Kind::real, difference.difference};
+    return Spelled{Spelled::NumberForm::integer, difference.difference, difference.integer};
+  return Spelled{Spelled::NumberForm::real, difference.difference};
 }
 
 report::Cell relative_cell(const ValueDifference& difference) {
@@ -149,7 +150,7 @@ report::Cell relative_cell(const ValueDifference& difference) {
   if (difference.kind != Kind::number) return report::Text{word(difference.kind)};
   if (difference.relative_infinite) return report::Text{"inf"};
   if (difference.relative_missing) return report::Text{word(Kind::missing)};
-  return Spelled{Spelled::Kind::percent, difference.relative_percent};
+  return Spelled{Spelled::NumberForm::percent, difference.relative_percent};
 }
 
 double relative_fraction(const ValueDifference& difference) {

@@ -26,10 +26,11 @@ struct ValueDifference {
 
 /// The kind of a recorded statistic; null and text that is not a number count as `none`.
 enum class NumberKind : std::uint8_t { none, finite, not_finite };
-NumberKind kind_of_number(const Value& value, const TextPool& pool);
+NumberKind kind_of_number(const RecordedValue& value, const TextPool& pool);
 
-ValueDifference difference(const Value& target, const TextPool& target_pool, const Value& golden,
-                           const TextPool& golden_pool, const PythonRules& python);
+ValueDifference difference(const RecordedValue& target, const TextPool& target_pool,
+                           const RecordedValue& golden, const TextPool& golden_pool,
+                           const PythonRules& python);
 
 report::Cell difference_cell(const ValueDifference& difference);
 report::Cell relative_cell(const ValueDifference& difference);

@@ -147,7 +147,7 @@ std::optional<std::size_t> TensorFactors::find(FactorSide side, std::string_view
   return found == places.end() ? std::nullopt : std::optional(found->second);
 }
 
-formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors::Named& named,
+formats::StoredTensor multiplied(const StoredTensor& tensor, const TensorFactors::FactoredTensor& named,
                                  std::optional<std::int64_t>& valid_rows, FactorNotes& notes) {
   // Each product is parallel in itself, and takes much memory.
   static std::mutex one_at_a_time;

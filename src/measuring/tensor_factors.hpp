@@ -30,13 +30,13 @@ class TensorFactors {
     bool on_the_left = false;
     std::string matrix;  // the file of the matrix
   };
-  struct Named {
+  struct FactoredTensor {
     FactorSide side = FactorSide::target;
     std::string data_name;
     std::vector<Factor> factors;  // in the order of multiplication
   };
 
-  const std::vector<Named>& all() const { return all_; }
+  const std::vector<FactoredTensor>& all() const { return all_; }
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// The index in all(); nothing for a tensor without factors.
   std::optional<std::size_t> find(FactorSide side, std::string_view data_name) const;
@@ -44,7 +44,7 @@ class TensorFactors {
  private:
   class Reader;
 
-  std::vector<Named> all_;
+  std::vector<FactoredTensor> all_;
   std::array<std::unordered_map<std::string, std::size_t>, 2> places_;  // by side
   std::vector<std::string> remarks_;
 };
@@ -57,7 +57,8 @@ struct FactorNotes {
 
 /// The tensor times its factors; a factor that cannot be applied is skipped and reported. If `valid_rows` is
 /// set, elements whose first index is not below it are set to 0 first, and `valid_rows` is reset.
-formats::StoredTensor multiplied(const formats::StoredTensor& tensor, const TensorFactors::Named& named,
+formats::StoredTensor multiplied(const formats::StoredTensor& tensor,
+                                 const TensorFactors::FactoredTensor& named,
                                  std::optional<std::int64_t>& valid_rows, FactorNotes& notes);
 
 }  // namespace msprobe::measuring

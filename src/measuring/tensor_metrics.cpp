@@ -25,7 +25,7 @@ namespace {
 using formats::ElementReader;
 using formats::StoredTensor;
 using tensor::DType;
-using ElementKind = tensor::Kind;
+using ElementKind = tensor::DTypeKind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTiny = std::numeric_limits<double>::epsilon();
@@ -72,14 +72,14 @@ std::vector<std::int64_t> squeezed(const std::vector<std::int64_t>& shape) {
 template <typename T>
 using Feed = tensor::ElementFeed<T, ElementReader>;
 
-struct Pass {
+struct ElementPass {
   bool real_part_only = false;
   std::int64_t valid_elements =
       std::numeric_limits<std::int64_t>::max();  // of the target; later rows count as 0
 };
 
 template <typename T>
-tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, const Pass& pass) {
+tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, const ElementPass& pass) {
   const tensor::Parts parts = pass.real_part_only ? tensor::Parts::real_only : tensor::Parts::as_stored;
   Feed<T> feed_target(target, parts);
   Feed<T> feed_golden(golden, parts);
@@ -104,7 +104,7 @@ tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, c
 }
 
 tensor::Difference run(const StoredTensor& target, const StoredTensor& golden, tensor::Work work,
-                       const Pass& pass) {
+                       const ElementPass& pass) {
   return tensor::with_type(work, [&]<typename T>(T) { return run<T>(target, golden, pass); });
 }
 
@@ -281,7 +281,7 @@ TensorMetrics compare_tensors(const StoredTensor& target, const StoredTensor& go
   // One complex side only: just the real parts have a counterpart.
   const bool real_part_only = python.real_parts_only || target_complex != golden_complex;
   if (target_complex && !real_part_only) metrics.messages.emplace_back(kComplexMessage);
-  Pass elements;
+  ElementPass elements;
   elements.real_part_only = real_part_only;
   if (valid_rows && !shape.empty()) {
     const std::int64_t rows = std::clamp<std::int64_t>(*valid_rows, 0, shape[0]);

@@ -68,11 +68,11 @@ std::optional<ResultName> parse_name(std::string_view name) {
 
 }  // namespace
 
-Inputs find_inputs(const std::string& folder) {
-  Inputs inputs;
+MergeInputs find_inputs(const std::string& folder) {
+  MergeInputs inputs;
   // Keys: rank, then time and kind of result (the last one counts), then part.
   std::map<std::int64_t, std::map<std::pair<std::string, bool>, std::map<std::uint64_t, std::string>>> found;
-  for (const std::string& name : names_in(folder, Named::regular_files)) {
+  for (const std::string& name : names_in(folder, WhichNames::regular_files)) {
     if (const auto result = parse_name(name)) {
       found[result->rank][{result->time, !result->workbook}][result->part] = folder + "/" + name;
     } else if (name.ends_with(".xlsx") || name.ends_with(".csv")) {

@@ -16,7 +16,7 @@ struct RankFiles {
   std::vector<std::string> paths;  // several if csv was split into parts, in order
 };
 
-struct Inputs {
+struct MergeInputs {
   std::vector<RankFiles> ranks;  // by number
   std::vector<std::string> warnings;
 };
@@ -24,6 +24,6 @@ struct Inputs {
 /// If a rank has several results, takes the newest; of two with the same time, takes the csv. Warns about
 /// files with other names. Throws IoError if the folder cannot be listed, and FormatError for fewer than two
 /// ranks.
-Inputs find_inputs(const std::string& folder);
+MergeInputs find_inputs(const std::string& folder);
 
 }  // namespace msprobe::merge_result

@@ -119,8 +119,8 @@ std::uint64_t bytes_of(const RankFiles& files) {
 }  // namespace
 
 MergeReport merge(const MergeOptions& options) {
-  const Config config = read_config(options.config);
-  Inputs inputs = find_inputs(options.input);
+  const MergeConfig config = read_config(options.config);
+  MergeInputs inputs = find_inputs(options.input);
   std::string stem = options.output + "/multi_ranks_compare_merge_";
   if (team().is_root()) {
     stem += claim_time_stamp(options.output, team().begun());

@@ -8,7 +8,7 @@
 namespace msprobe::merge_result {
 namespace {
 
-using Value = RankValues::Value;
+using Value = RankValues::RankValue;
 
 void carry_numbers(auto& packet, auto& value) {
   packet(value.kind, value.maxima, value.npu, value.bench, value.number);

@@ -18,8 +18,8 @@
 namespace msprobe::merge_result {
 namespace {
 
-using Kind = sheets::Cell::Kind;
-using Value = RankValues::Value;
+using Kind = sheets::Cell::CellKind;
+using Value = RankValues::RankValue;
 
 constexpr std::string_view kTensorMetrics[] = {"Cosine",
                                                "EucDist",
@@ -86,7 +86,7 @@ std::vector<std::string> metrics_of(const std::vector<std::string>& header) {
 
 class RankReader {
  public:
-  RankReader(const RankFiles& files, const Config& config) : files_(files), config_(config) {
+  RankReader(const RankFiles& files, const MergeConfig& config) : files_(files), config_(config) {
     result_.rank = files.rank;
     result_.memory = std::make_unique<std::pmr::monotonic_buffer_resource>();
     result_.values.emplace_back();
@@ -313,7 +313,7 @@ class RankReader {
   static constexpr std::size_t kMostRemembered = 4096;
 
   const RankFiles& files_;
-  const Config& config_;
+  const MergeConfig& config_;
   const std::string* path_ = nullptr;
   RankValues result_;
   bool at_header_ = true;
@@ -335,7 +335,7 @@ class RankReader {
 
 }  // namespace
 
-std::string RankValues::text_of(const Value& value, bool real) const {
+std::string RankValues::text_of(const RankValue& value, bool real) const {
   if (real) return python_repr(number_of(value.kind, value.number, value.text).value_or(0));
   switch (value.kind) {
     case Kind::empty:
@@ -352,7 +352,7 @@ std::string RankValues::text_of(const Value& value, bool real) const {
 }
 
 report::Cell RankValues::cell(std::size_t index, std::size_t row, report::Scratch& scratch) const {
-  const Value& value = values[columns[index][row]];
+  const RankValue& value = values[columns[index][row]];
   if (value.maxima) {
     return report::Text{scratch.keep("NPU:" + text_of(values[value.npu], npu_real) +
                                      "  Bench:" + text_of(values[value.bench], bench_real))};
@@ -368,7 +368,7 @@ report::Cell RankValues::cell(std::size_t index, std::size_t row, report::Scratc
   }
 }
 
-RankValues read_rank(const RankFiles& files, const Config& config) {
+RankValues read_rank(const RankFiles& files, const MergeConfig& config) {
   try {
     return RankReader(files, config).run();
   } catch (const Error& error) {

@@ -28,17 +28,17 @@ struct RankValues {
   /// The cell of a row under an index.
   report::Cell cell(std::size_t index, std::size_t row, report::Scratch& scratch) const;
 
-  struct Value {
-    sheets::Cell::Kind kind = sheets::Cell::Kind::empty;
+  struct RankValue {
+    sheets::Cell::CellKind kind = sheets::Cell::CellKind::empty;
     bool maxima = false;  // both sides' maxima replace other cells: `npu` and `bench` are values
     std::uint32_t npu = 0;
     std::uint32_t bench = 0;
     double number = 0;
     std::string_view text;
   };
-  std::string text_of(const Value& value, bool real) const;
+  std::string text_of(const RankValue& value, bool real) const;
 
-  std::vector<Value> values;                        // a repeated text is stored once
+  std::vector<RankValue> values;                    // a repeated text is stored once
   std::vector<std::vector<std::uint32_t>> columns;  // by index: the values of the rows
   /// A workbook does not distinguish 5 from 5.0. The Python tool reads a column as real numbers if it has
   /// only numbers and not all are whole.
@@ -48,6 +48,6 @@ struct RankValues {
 };
 
 /// Reads a rank's files. The result reports their errors.
-RankValues read_rank(const RankFiles& files, const Config& config);
+RankValues read_rank(const RankFiles& files, const MergeConfig& config);
 
 }  // namespace msprobe::merge_result

@@ -297,7 +297,7 @@ Construct read_construct(const ByteSource& file) {
     const std::uint32_t number = construct.names.intern(name);
     if (number == 0) return;  // an empty name
     if (number == construct.members.size()) construct.members.emplace_back();
-    Construct::Member& member = construct.members[number];
+    Construct::ConstructMember& member = construct.members[number];
     member.parent = construct.parents.intern(dump::construct_parent(value));
     member.micro_step = 0;
     if (!value.is(0, dump::NodeKind::array)) return;

@@ -17,12 +17,12 @@ namespace msprobe::model_tree {
 
 /// construct.json: which member is inside which, in the order of the file.
 struct Construct {
-  struct Member {
+  struct ConstructMember {
     std::uint32_t parent = 0;  // a text in the pool; 0 without a parent
     std::uint32_t micro_step = 0;
   };
-  TextTable names;              // one per member; 0, the empty text, is no member
-  std::vector<Member> members;  // by number
+  TextTable names;                       // one per member; 0, the empty text, is no member
+  std::vector<ConstructMember> members;  // by number
   TextPool parents;
   bool numbered = false;  // the dump contains micro steps
   std::uint32_t last_step = 0;

@@ -12,14 +12,14 @@
 namespace msprobe::model_tree {
 namespace {
 
-struct Frame {
+struct CodeFrame {
   std::string_view file;
   std::string_view function;
 };
 
 /// Parses `File {file}, line {n}, in {function}, \n {source}`.
-Frame frame_of(std::string_view line) {
-  Frame frame;
+CodeFrame frame_of(std::string_view line) {
+  CodeFrame frame;
   if (line.starts_with("File ")) line.remove_prefix(5);
   const std::size_t file_end = line.find(", line ");
   frame.file = line.substr(0, file_end);
@@ -34,10 +34,10 @@ Frame frame_of(std::string_view line) {
 }
 
 bool shows_recompute(const dump::StackTable::Frames& lines) {
-  std::vector<Frame> frames;
+  std::vector<CodeFrame> frames;
   for (const std::string& line : lines) frames.push_back(frame_of(line));
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    const Frame& frame = frames[i];
+    const CodeFrame& frame = frames[i];
     if (frame.function == "recompute_fn" && frame.file.ends_with("torch/utils/checkpoint.py")) return true;
     if (frame.function != "backward" && (frame.function != "checkpoint_function_backward" ||
                                          frame.file.find("megatron") == std::string_view::npos))

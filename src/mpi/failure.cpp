@@ -9,16 +9,16 @@ namespace msprobe::mpi {
 
 Failure failure_of(const std::exception& error) {
   if (const auto* usage = dynamic_cast<const UsageError*>(&error))
-    return {Failure::Kind::usage, usage->what(), usage->hint()};
+    return {Failure::FailureKind::usage, usage->what(), usage->hint()};
   if (const auto* known = dynamic_cast<const Error*>(&error))
-    return {Failure::Kind::other, known->what(), known->hint()};
+    return {Failure::FailureKind::other, known->what(), known->hint()};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
-    return {Failure::Kind::other, "not enough memory", {}};
-  return {Failure::Kind::other, error.what(), {}};
+    return {Failure::FailureKind::other, "not enough memory", {}};
+  return {Failure::FailureKind::other, error.what(), {}};
 }
 
 void throw_again(const Failure& failure) {
-  if (failure.kind == Failure::Kind::usage) throw UsageError(failure.message, failure.hint);
+  if (failure.kind == Failure::FailureKind::usage) throw UsageError(failure.message, failure.hint);
   throw Error(failure.message, failure.hint);
 }
 

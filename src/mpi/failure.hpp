@@ -11,8 +11,8 @@
 namespace msprobe::mpi {
 
 struct Failure {
-  enum class Kind : std::uint8_t { none, usage, other };
-  Kind kind = Kind::none;
+  enum class FailureKind : std::uint8_t { none, usage, other };
+  FailureKind kind = FailureKind::none;
   std::string message;
   std::string hint;
 };

@@ -55,8 +55,8 @@ void MpiTeam::share(const SharedWork& work) {
 std::vector<std::string> MpiTeam::gather(const std::string& own) {
   const std::uint64_t phase = phase_++;
   if (is_root()) return gather_here(own, phase);
-  Request tell;
-  tell.kind = Request::Kind::tell;
+  RootRequest tell;
+  tell.kind = RootRequest::RequestKind::tell;
   tell.phase = phase;
   tell.packet = own;
   send(tell);
@@ -64,7 +64,7 @@ std::vector<std::string> MpiTeam::gather(const std::string& own) {
   Reply reply;
   PacketReader packet(message.bytes);
   packet(reply);
-  if (reply.kind == Reply::Kind::dismissed) throw Dismissed();
+  if (reply.kind == Reply::ReplyKind::dismissed) throw Dismissed();
   return reply.briefs;
 }
 
@@ -73,18 +73,18 @@ std::vector<std::string> MpiTeam::gather_here(const std::string& own, std::uint6
   Reply all;
   all.briefs.resize(processes());
   all.briefs[0] = own;
-  std::vector<Request> told;
+  std::vector<RootRequest> told;
   std::vector<bool> heard = gone_;
   heard[0] = true;
-  const auto take = [&](Request&& request) {
-    if (request.kind == Request::Kind::leave) {
+  const auto take = [&](RootRequest&& request) {
+    if (request.kind == RootRequest::RequestKind::leave) {
       take_leave(request, true);
       heard[request.process] = true;
-    } else if (request.kind == Request::Kind::tell && request.phase == phase) {
+    } else if (request.kind == RootRequest::RequestKind::tell && request.phase == phase) {
       all.briefs[request.process] = request.packet;
       heard[request.process] = true;
       told.push_back(std::move(request));
-    } else if (request.kind == Request::Kind::ask && request.phase < phase) {
+    } else if (request.kind == RootRequest::RequestKind::ask && request.phase < phase) {
       answer(request, {});
     } else if (request.phase > phase) {
       park(std::move(request));
@@ -92,14 +92,14 @@ std::vector<std::string> MpiTeam::gather_here(const std::string& own, std::uint6
   };
   for (std::size_t left = parked(); left > 0; --left) take(take_parked());
   for (Patience patience; std::find(heard.begin(), heard.end(), false) != heard.end();) {
-    if (std::optional<Request> request = next_request()) {
+    if (std::optional<RootRequest> request = next_request()) {
       take(*std::move(request));
       patience.reset();
     } else {
       patience.wait();
     }
   }
-  for (const Request& request : told) answer(request, all);
+  for (const RootRequest& request : told) answer(request, all);
   return all.briefs;
 }
 
@@ -118,7 +118,7 @@ void MpiTeam::help(const SharedWork& work, std::uint64_t phase) {
 
 void MpiTeam::work_in_lane(const SharedWork& work, std::uint64_t phase, std::uint64_t lane) {
   for (;;) {
-    Request ask;
+    RootRequest ask;
     ask.phase = phase;
     ask.lane = lane;
     ask.plan = work.plan;
@@ -128,8 +128,8 @@ void MpiTeam::work_in_lane(const SharedWork& work, std::uint64_t phase, std::uin
     Reply reply;
     PacketReader packet(message.bytes);
     packet(reply);
-    if (reply.kind == Reply::Kind::dismissed) throw Dismissed();
-    if (reply.kind == Reply::Kind::over) return;
+    if (reply.kind == Reply::ReplyKind::dismissed) throw Dismissed();
+    if (reply.kind == Reply::ReplyKind::over) return;
     if (work.learn && reply.briefs.size() != reply.units.size()) refuse_packet();
     for (std::size_t i = 0; i < reply.units.size(); ++i)
       send_unit(work, phase, reply.units[i], work.learn ? reply.briefs[i] : std::string());
@@ -138,8 +138,8 @@ void MpiTeam::work_in_lane(const SharedWork& work, std::uint64_t phase, std::uin
 
 void MpiTeam::send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit,
                         const std::string& brief) {
-  Request result;
-  result.kind = Request::Kind::result;
+  RootRequest result;
+  result.kind = RootRequest::RequestKind::result;
   result.phase = phase;
   result.unit = unit;
   try {
@@ -150,71 +150,71 @@ void MpiTeam::send_unit(const SharedWork& work, std::uint64_t phase, std::uint64
     work.pack(static_cast<std::size_t>(unit), packet);
     result.packet = packet.take();
   } catch (const std::exception& error) {
-    result.kind = Request::Kind::fail;
+    result.kind = RootRequest::RequestKind::fail;
     result.failure = failure_of(error);
   }
   send(result);
-  if (result.kind == Request::Kind::fail) throw Dismissed();
+  if (result.kind == RootRequest::RequestKind::fail) throw Dismissed();
 }
 
-void MpiTeam::send(const Request& request) {
+void MpiTeam::send(const RootRequest& request) {
   PacketWriter packet;
   packet(request);
   messages_.send(0, kToRoot, packet.bytes());
 }
 
 void MpiTeam::leave(const Failure& failure) {
-  Request request;
-  request.kind = Request::Kind::leave;
+  RootRequest request;
+  request.kind = RootRequest::RequestKind::leave;
   request.failure = failure;
   request.host = messages_.host();
   send(request);
 }
 
-Request MpiTeam::take_parked() {
-  Request longest = std::move(parked_.front());
+RootRequest MpiTeam::take_parked() {
+  RootRequest longest = std::move(parked_.front());
   parked_.erase(parked_.begin());
   return longest;
 }
 
-std::optional<Request> MpiTeam::next_request() {
+std::optional<RootRequest> MpiTeam::next_request() {
   const std::optional<Messages::Message> message = messages_.look(kToRoot);
   if (!message) return std::nullopt;
-  Request request;
+  RootRequest request;
   PacketReader packet(message->bytes);
   packet(request);
   request.process = message->from;
   return request;
 }
 
-void MpiTeam::answer(const Request& ask, const Reply& reply) {
+void MpiTeam::answer(const RootRequest& ask, const Reply& reply) {
   PacketWriter packet;
   packet(reply);
   messages_.send(ask.process, kFirstLane + static_cast<int>(ask.lane), packet.bytes());
 }
 
-void MpiTeam::take_leave(const Request& request, bool tell) {
+void MpiTeam::take_leave(const RootRequest& request, bool tell) {
   gone_[request.process] = true;
-  if (!tell || request.failure.kind == Failure::Kind::none) return;
+  if (!tell || request.failure.kind == Failure::FailureKind::none) return;
   log_warning(fmt::format("process {} on {} takes no part: {}", request.process, display(request.host),
                           request.failure.message));
 }
 
 bool MpiTeam::dismiss(bool done) {
   const auto until = std::chrono::steady_clock::now() + kForBusyOnes;
-  const Reply dismissed = {Reply::Kind::dismissed, {}, {}};
+  const Reply dismissed = {Reply::ReplyKind::dismissed, {}, {}};
   while (parked() > 0) answer(take_parked(), dismissed);
   for (Patience patience; !all_gone();) {
-    const std::optional<Request> request = next_request();
+    const std::optional<RootRequest> request = next_request();
     if (!request) {
       if (!done && std::chrono::steady_clock::now() > until) return false;
       patience.wait();
       continue;
     }
     patience.reset();
-    if (request->kind == Request::Kind::ask || request->kind == Request::Kind::tell)
+    if (request->kind == RootRequest::RequestKind::ask || request->kind == RootRequest::RequestKind::tell)
       answer(*request, dismissed);
-    if (request->kind == Request::Kind::leave) take_leave(*request, done);
+    if (request->kind == RootRequest::RequestKind::leave) take_leave(*request, done);
   }
   return true;
 }

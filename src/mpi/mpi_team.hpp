@@ -33,17 +33,17 @@ class MpiTeam final : public Team {
   std::time_t begun() const override { return begun_; }
 
   // These members are for the root.
-  std::optional<Request> next_request();
-  void answer(const Request& ask, const Reply& reply);
+  std::optional<RootRequest> next_request();
+  void answer(const RootRequest& ask, const Reply& reply);
   /// Keeps the request of a process that asks for work which is shared later, or never. A request that
   /// remains is dismissed at the end.
-  void park(Request ask) { parked_.push_back(std::move(ask)); }
+  void park(RootRequest ask) { parked_.push_back(std::move(ask)); }
   std::size_t parked() const { return parked_.size(); }
   /// The request that has waited longest.
-  Request take_parked();
+  RootRequest take_parked();
   const std::vector<bool>& gone() const { return gone_; }
   /// Records that a process has left. With `tell`, warns the user if the process could have helped.
-  void take_leave(const Request& request, bool tell);
+  void take_leave(const RootRequest& request, bool tell);
   /// Dismisses all other processes. False if some of them do not respond for a while because they are busy.
   /// `done`: the work is complete, so none can be busy.
   bool dismiss(bool done);
@@ -57,12 +57,12 @@ class MpiTeam final : public Team {
   void help(const SharedWork& work, std::uint64_t phase);
   void work_in_lane(const SharedWork& work, std::uint64_t phase, std::uint64_t lane);
   void send_unit(const SharedWork& work, std::uint64_t phase, std::uint64_t unit, const std::string& brief);
-  void send(const Request& request);
+  void send(const RootRequest& request);
 
   Messages& messages_;
   std::time_t begun_;
   std::uint64_t phase_ = 0;
-  std::vector<Request> parked_;
+  std::vector<RootRequest> parked_;
   std::vector<bool> gone_;  // the processes that have left
 };
 

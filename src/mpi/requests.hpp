@@ -13,15 +13,15 @@
 namespace msprobe::mpi {
 
 /// A message to the root.
-struct Request {
-  enum class Kind : std::uint8_t {
+struct RootRequest {
+  enum class RequestKind : std::uint8_t {
     ask,     // asks for units
     tell,    // has a text for all processes
     result,  // the result of a unit
     fail,    // the work cannot continue
     leave,   // this process sends no more messages
   };
-  Kind kind = Kind::ask;
+  RequestKind kind = RequestKind::ask;
   std::uint64_t phase = 0;  // how many times work was shared before
   std::uint64_t lane = 0;   // the thread that asks
   std::uint64_t unit = 0;
@@ -32,15 +32,15 @@ struct Request {
   std::size_t process = 0;  // the sender; not transmitted
 };
 
-void carry(auto& packet, Carried<Request> auto& request) {
+void carry(auto& packet, Carried<RootRequest> auto& request) {
   packet(request.kind, request.phase, request.lane, request.unit, request.plan, request.failure, request.host,
          request.packet);
 }
 
 /// The answer to a thread that asked.
 struct Reply {
-  enum class Kind : std::uint8_t { units, over, dismissed };
-  Kind kind = Kind::over;
+  enum class ReplyKind : std::uint8_t { units, over, dismissed };
+  ReplyKind kind = ReplyKind::over;
   std::vector<std::uint64_t> units;
   std::vector<std::string> briefs;  // one per unit, or none; after `tell` the texts of all processes
 };

@@ -88,7 +88,7 @@ void Root::serve() {
   check_stuck();
   for (std::size_t left = team_.parked(); left > 0; --left) take(team_.take_parked());
   for (Patience patience; !is_done();) {
-    if (std::optional<Request> request = team_.next_request()) {
+    if (std::optional<RootRequest> request = team_.next_request()) {
       take(*std::move(request));
       patience.reset();
     } else {
@@ -104,8 +104,8 @@ bool Root::is_done() {
          std::ranges::all_of(busy_, [](std::size_t units) { return units == 0; });
 }
 
-void Root::take(Request request) {
-  if (request.kind == Request::Kind::leave) {
+void Root::take(RootRequest request) {
+  if (request.kind == RootRequest::RequestKind::leave) {
     team_.take_leave(request, true);
     heard_[request.process] = true;
     {
@@ -115,9 +115,9 @@ void Root::take(Request request) {
     return check_stuck();
   }
   if (request.phase > phase_) return team_.park(std::move(request));
-  if (request.kind == Request::Kind::ask) return take_ask(request);
+  if (request.kind == RootRequest::RequestKind::ask) return take_ask(request);
   if (request.phase < phase_) return;  // belongs to work that was abandoned
-  if (request.kind == Request::Kind::fail) throw_again(request.failure);
+  if (request.kind == RootRequest::RequestKind::fail) throw_again(request.failure);
   PacketReader packet(request.packet);
   const auto unit = static_cast<std::size_t>(request.unit);
   if (unit >= work_.bytes.size()) refuse_packet();
@@ -127,7 +127,7 @@ void Root::take(Request request) {
   --busy_[request.process];
 }
 
-void Root::take_ask(const Request& ask) {
+void Root::take_ask(const RootRequest& ask) {
   Reply reply;
   if (ask.phase == phase_ && ask.plan != work_.plan) {
     team_.park(ask);
@@ -146,7 +146,7 @@ void Root::take_ask(const Request& ask) {
       reply.briefs.push_back(brief.take());
     }
   }
-  if (!reply.units.empty()) reply.kind = Reply::Kind::units;
+  if (!reply.units.empty()) reply.kind = Reply::ReplyKind::units;
   team_.answer(ask, reply);
 }
 

@@ -24,8 +24,8 @@ class Root {
   void serve();
   void check_stuck();
   bool is_done();
-  void take(Request request);
-  void take_ask(const Request& ask);
+  void take(RootRequest request);
+  void take_ask(const RootRequest& ask);
   void close();
   std::vector<std::size_t> units_for(std::size_t process);
 

@@ -36,8 +36,8 @@ std::string mask_urls(std::string_view text) {
 
 }  // namespace
 
-Value environment(const char* const* variables, const EnvironmentOptions& options) {
-  Value map = Value::map();
+PackValue environment(const char* const* variables, const EnvironmentOptions& options) {
+  PackValue map = PackValue::map();
   for (; variables != nullptr && *variables != nullptr; ++variables) {
     const std::string_view whole = *variables;
     const std::size_t equals = whole.find('=');
@@ -48,7 +48,7 @@ Value environment(const char* const* variables, const EnvironmentOptions& option
     const std::string shouted = upper(name);
     const bool secret = std::ranges::any_of(
         options.secrets, [&](const std::string& part) { return shouted.find(part) != std::string::npos; });
-    map.push(std::string(name), Value::of_text(secret ? std::string(kMasked) : mask_urls(value)));
+    map.push(std::string(name), PackValue::of_text(secret ? std::string(kMasked) : mask_urls(value)));
   }
   map.settle();
   return map;

@@ -23,6 +23,6 @@ struct EnvironmentOptions {
 
 /// The variables of a list like `environ`, in its order. In values that are not secret, passwords in URLs are
 /// masked.
-Value environment(const char* const* variables, const EnvironmentOptions& options);
+PackValue environment(const char* const* variables, const EnvironmentOptions& options);
 
 }  // namespace msprobe::pack

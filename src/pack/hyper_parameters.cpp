@@ -18,25 +18,25 @@ constexpr std::size_t kMostNames = std::size_t{64} << 20;      // bytes of all n
 constexpr std::size_t kMostLines = 100;                        // of a script, which warnings name
 
 /// Is a list of this one value?
-bool is_plain_list(const Value& list) {
-  return std::ranges::none_of(list.items(), [](const Value& item) {
-    return item.is(Value::Kind::null) || item.is(Value::Kind::map);
+bool is_plain_list(const PackValue& list) {
+  return std::ranges::none_of(list.items(), [](const PackValue& item) {
+    return item.is(PackValue::Type::null) || item.is(PackValue::Type::map);
   });
 }
 
-class Flattener {
+class ParameterFlattener {
  public:
-  explicit Flattener(const std::string& file) : file_(file) {}
+  explicit ParameterFlattener(const std::string& file) : file_(file) {}
 
-  void add(const std::string& name, const Value& value) {
+  void add(const std::string& name, const PackValue& value) {
     const auto below = [&](const std::string& part) { return name.empty() ? part : name + "." + part; };
-    if (value.is(Value::Kind::map)) {
+    if (value.is(PackValue::Type::map)) {
       for (std::size_t i = 0; i < value.items().size(); ++i)
         add(spent(below(value.keys()[i])), value.items()[i]);
-    } else if (value.is(Value::Kind::list) && !is_plain_list(value)) {
+    } else if (value.is(PackValue::Type::list) && !is_plain_list(value)) {
       for (std::size_t i = 0; i < value.items().size(); ++i)
         add(spent(below(std::to_string(i))), value.items()[i]);
-    } else if (!value.is(Value::Kind::null) && !name.empty()) {
+    } else if (!value.is(PackValue::Type::null) && !name.empty()) {
       out_.set(name, value);
     }
   }
@@ -57,8 +57,8 @@ class Flattener {
 
 }  // namespace
 
-FlatMap flatten(const Value& value, const std::string& file) {
-  Flattener flattener(file);
+FlatMap flatten(const PackValue& value, const std::string& file) {
+  ParameterFlattener flattener(file);
   flattener.add("", value);
   return flattener.take();
 }

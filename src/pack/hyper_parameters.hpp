@@ -13,7 +13,7 @@ namespace msprobe::pack {
 /// Nested names joined with dots; FormatError naming `file` if that makes too much text. A list of numbers,
 /// texts, Booleans and lists is one value; any other goes on with the numbers of its elements. Null and empty
 /// maps vanish.
-FlatMap flatten(const Value& value, const std::string& file);
+FlatMap flatten(const PackValue& value, const std::string& file);
 
 /// Can a file of this name be read: `.sh`, `.yaml`, `.yml`?
 bool is_parameter_file(std::string_view path);

@@ -84,8 +84,8 @@ Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
   if (ignored != 0)
     warnings_.push_back(
         fmt::format("{}: ignored {} members that do not belong in a pack", display(name_), ignored));
-  for (std::vector<Member>& members : members_) {
-    std::ranges::sort(members, [](const Member& a, const Member& b) {
+  for (std::vector<PackMember>& members : members_) {
+    std::ranges::sort(members, [](const PackMember& a, const PackMember& b) {
       return std::tie(a.step, a.rank, a.name) < std::tie(b.step, b.rank, b.name);
     });
   }
@@ -94,7 +94,7 @@ Pack::Pack(std::shared_ptr<const ByteSource> file, const PackLimits& limits)
 bool Pack::add(const archive::ZipEntry& entry) {
   const std::vector<std::string_view> parts = split(entry.name, "/");
   const std::string_view file = parts.back();
-  Member member;
+  PackMember member;
   member.name = entry.name;
   const auto keep = [&](Section section) {
     member.section = section;
@@ -143,7 +143,7 @@ bool Pack::add(const archive::ZipEntry& entry) {
   return keep(dataset ? Section::dataset : Section::weights);
 }
 
-const std::vector<Member>& Pack::members(Section section) const {
+const std::vector<PackMember>& Pack::members(Section section) const {
   return members_[index_of(section)];
 }
 
@@ -151,13 +151,14 @@ const std::vector<std::string>& Pack::misplaced(Section section) const {
   return misplaced_[index_of(section)];
 }
 
-const Member* Pack::find(Section section, std::string_view name) const {
+const PackMember* Pack::find(Section section, std::string_view name) const {
   const auto& members = this->members(section);
-  const auto found = std::ranges::find_if(members, [&](const Member& member) { return member.name == name; });
+  const auto found =
+      std::ranges::find_if(members, [&](const PackMember& member) { return member.name == name; });
   return found == members.end() ? nullptr : &*found;
 }
 
-std::string Pack::read(const Member& member) const {
+std::string Pack::read(const PackMember& member) const {
   const archive::ZipEntry* const entry = zip_.find(member.name);
   const auto bytes = zip_.open(*entry, limits_.max_member);
   std::string text = read_text(*bytes, 0, bytes->size());
@@ -169,7 +170,7 @@ std::string Pack::read(const Member& member) const {
 }
 
 void Pack::verify() const {
-  for (const std::vector<Member>& members : members_) {
+  for (const std::vector<PackMember>& members : members_) {
     parallel_for(members.size(), [&](std::size_t i) { read(members[i]); });
   }
 }

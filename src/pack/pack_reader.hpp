@@ -26,7 +26,7 @@ struct PackLimits {
   std::uint64_t max_total = std::uint64_t{10} << 30;
 };
 
-struct Member {
+struct PackMember {
   Section section = Section::env;
   std::string name;
   std::uint64_t step = 0;  // only for dataset and weights
@@ -43,14 +43,14 @@ class Pack {
 
   const std::string& name() const { return name_; }
   /// The members of a section: by step, then rank, then name.
-  const std::vector<Member>& members(Section section) const;
-  const Member* find(Section section, std::string_view name) const;
+  const std::vector<PackMember>& members(Section section) const;
+  const PackMember* find(Section section, std::string_view name) const;
   /// Members at a place where the section allows none; they make the section unreadable.
   const std::vector<std::string>& misplaced(Section section) const;
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// The text of a member, after its checksum was verified. FormatError if it is damaged.
-  std::string read(const Member& member) const;
+  std::string read(const PackMember& member) const;
   /// Reads all members and discards them. FormatError if one is damaged.
   void verify() const;
 
@@ -60,7 +60,7 @@ class Pack {
   std::string name_;
   PackLimits limits_;
   archive::ZipReader zip_;
-  std::vector<Member> members_[std::size(kSections)];
+  std::vector<PackMember> members_[std::size(kSections)];
   std::vector<std::string> misplaced_[std::size(kSections)];
   std::vector<std::string> warnings_;
 };

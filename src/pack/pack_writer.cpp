@@ -19,7 +19,7 @@ void PackWriter::add(std::string name, std::string_view contents) {
   zip_.add_deflated(std::move(name), contents);
 }
 
-void PackWriter::add_json(std::string name, const Value& value) {
+void PackWriter::add_json(std::string name, const PackValue& value) {
   std::string text;
   append_json(text, value, kIndent);
   add(std::move(name), text);

@@ -19,7 +19,7 @@ class PackWriter {
 
   void add(std::string name, std::string_view contents);
   /// As JSON, in the form of the Python tool.
-  void add_json(std::string name, const Value& value);
+  void add_json(std::string name, const PackValue& value);
   void commit();
 
  private:

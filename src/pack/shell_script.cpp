@@ -40,16 +40,16 @@ bool is_python(std::string_view name) {
 }
 
 /// Between two commands.
-enum class Join : std::uint8_t { sequence, pipe, and_then, or_else };
+enum class CommandJoin : std::uint8_t { sequence, pipe, and_then, or_else };
 /// The command before && or ||.
 enum class Guard : std::uint8_t { none, command, test };
 
 /// if … fi, case … esac, a loop, the body of a function, or { … }.
-struct Block {
-  enum class Kind : std::uint8_t { conditional, selection, loop, function, group };
+struct ScriptBlock {
+  enum class BlockKind : std::uint8_t { conditional, selection, loop, function, group };
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  Kind kind = Kind::group;
+  BlockKind kind = BlockKind::group;
   char closing = '\0';          // closes the current parentheses or braces
   bool reached = false;         // this way leads to it
   bool runs = false;            // and to the part that is read now
@@ -61,14 +61,14 @@ struct Block {
   bool expects_pattern = false;  // of a selection
   // The state of the list of commands around it:
   Guard guard = Guard::none;
-  Join join = Join::sequence;
+  CommandJoin join = CommandJoin::sequence;
 };
 
 /// The first reading finds these out.
 struct Ways {
   struct OfBlock {
     bool past = true;  // the block has no `else` or `*)`, so it may be skipped
-    std::size_t last_branch = Block::kNone;
+    std::size_t last_branch = ScriptBlock::kNone;
   };
   std::vector<OfBlock> blocks;
   std::vector<std::size_t> branches;  // how many ways lead through each
@@ -87,7 +87,7 @@ class ScriptReader {
       check_interrupt();
       token();
     }
-    end_command(Join::sequence);
+    end_command(CommandJoin::sequence);
     while (!blocks_.empty()) close();
     return std::move(launches_);
   }
@@ -106,15 +106,15 @@ class ScriptReader {
       words_.skip_line();
     } else if (c == '\n') {
       words_.advance();
-      end_command(Join::sequence);
+      end_command(CommandJoin::sequence);
       skip_documents();
     } else if (c == ';') {
       words_.advance();
-      end_command(Join::sequence);
+      end_command(CommandJoin::sequence);
       if (words_.peek() == ';' || words_.peek() == '&') expect_pattern();
     } else if ((c == '&' || c == '|') && next == c) {
       words_.advance(2);
-      end_command(c == '&' ? Join::and_then : Join::or_else);
+      end_command(c == '&' ? CommandJoin::and_then : CommandJoin::or_else);
     } else if (c == '(') {
       parenthesis();
     } else if (c == ')') {
@@ -125,11 +125,11 @@ class ScriptReader {
         forget_command();
         return;
       }
-      end_command(Join::sequence);
+      end_command(CommandJoin::sequence);
       if (!blocks_.empty() && blocks_.back().closing == ')') close();
     } else if (c == '|' || (c == '&' && next != '>')) {
       words_.advance();
-      end_command(c == '|' ? Join::pipe : Join::sequence);
+      end_command(c == '|' ? CommandJoin::pipe : CommandJoin::sequence);
     } else if (c == '&' || ((c == '<' || c == '>') && next != '(')) {
       redirection();
     } else if (!assignment()) {
@@ -137,26 +137,26 @@ class ScriptReader {
     }
   }
 
-  bool in(Block::Kind kind) const { return !blocks_.empty() && blocks_.back().kind == kind; }
+  bool in(ScriptBlock::BlockKind kind) const { return !blocks_.empty() && blocks_.back().kind == kind; }
   bool in_pattern() const { return !blocks_.empty() && blocks_.back().expects_pattern; }
 
   /// Is the command here read on this path? After `grep x y && …`, launches are assumed to run, while the
   /// values of variables are open; after a test both are open.
   bool runs(Guard open = Guard::test) const {
     if (!blocks_.empty() && !blocks_.back().runs) return false;
-    return guard_ == Guard::none || guard_ < open || (way_here() == 0) == (join_ == Join::or_else);
+    return guard_ == Guard::none || guard_ < open || (way_here() == 0) == (join_ == CommandJoin::or_else);
   }
 
   std::size_t way_here() const {
     return blocks_.empty() ? way_ : blocks_.back().way - blocks_.back().ways_before;
   }
 
-  void open(Block::Kind kind, char closing = '\0') {
+  void open(ScriptBlock::BlockKind kind, char closing = '\0') {
     if (blocks_.size() == kDeepestScript)
       throw FormatError(display(file_),
                         "refused: it is nested more than " + std::to_string(kDeepestScript) + " deep");
-    Block block{.kind = kind, .closing = closing, .reached = runs(), .runs = runs(), .way = way_here()};
-    if (kind != Block::Kind::group) {
+    ScriptBlock block{.kind = kind, .closing = closing, .reached = runs(), .runs = runs(), .way = way_here()};
+    if (kind != ScriptBlock::BlockKind::group) {
       block.number = opened_++;
       if (block.number == ways_.blocks.size()) ways_.blocks.emplace_back();
       block.ways_before = ways_.blocks[block.number].past ? 1 : 0;
@@ -169,7 +169,7 @@ class ScriptReader {
   /// `{` or `(`: perhaps the body of a function, which may never be called.
   void open_group(char closing) {
     const bool function = std::exchange(function_, false);
-    open(function ? Block::Kind::function : Block::Kind::group, closing);
+    open(function ? ScriptBlock::BlockKind::function : ScriptBlock::BlockKind::group, closing);
     if (function) branch(false);
   }
 
@@ -178,14 +178,14 @@ class ScriptReader {
     most = std::max(most, ways);
   }
 
-  void end_branch(Block& block) {
-    if (block.branch == Block::kNone) return;
+  void end_branch(ScriptBlock& block) {
+    if (block.branch == ScriptBlock::kNone) return;
     ways_.branches[block.branch] = block.ways_in_branch;
     block.ways_before += std::exchange(block.ways_in_branch, 1);
   }
 
   void branch(bool covers_rest) {
-    Block& block = blocks_.back();
+    ScriptBlock& block = blocks_.back();
     end_branch(block);
     block.branch = branches_++;
     if (block.branch == ways_.branches.size()) {
@@ -199,10 +199,10 @@ class ScriptReader {
   }
 
   void close() {
-    Block block = blocks_.back();
+    ScriptBlock block = blocks_.back();
     blocks_.pop_back();
     end_branch(block);
-    const bool group = block.kind == Block::Kind::group;
+    const bool group = block.kind == ScriptBlock::BlockKind::group;
     need_ways(group ? block.ways_in_branch : block.ways_before);
     guard_ = block.guard;
     join_ = block.join;
@@ -232,7 +232,7 @@ class ScriptReader {
   }
 
   void expect_pattern() {
-    if (!in(Block::Kind::selection)) return;
+    if (!in(ScriptBlock::BlockKind::selection)) return;
     while (words_.peek() == ';' || words_.peek() == '&') words_.advance();
     blocks_.back().expects_pattern = true;
     blocks_.back().runs = false;
@@ -240,7 +240,7 @@ class ScriptReader {
 
   /// Words that shape the script, where a command may begin.
   bool keyword(std::string_view text) {
-    using Kind = Block::Kind;
+    using Kind = ScriptBlock::BlockKind;
     const bool conditional = in(Kind::conditional);
     if (in_pattern() && text != "esac") return false;
     if (text == "if" || text == "while" || text == "until" || text == "case") {
@@ -356,7 +356,7 @@ class ScriptReader {
 
   /// The lines of `<<END` documents, which follow the line that announces them.
   void skip_documents() {
-    for (const Document& document : documents_) {
+    for (const HereDocument& document : documents_) {
       while (!words_.at_end()) {
         std::string_view line = words_.rest().substr(0, words_.rest().find('\n'));
         words_.advance(line.size() + 1);
@@ -375,11 +375,11 @@ class ScriptReader {
   }
 
   /// `next` joins this command to the next one.
-  void end_command(Join next) {
+  void end_command(CommandJoin next) {
     if (!started_ && !assigned_ && !closed_) return;
     look_for_launch(std::move(command_));
-    if (next == Join::sequence) guard_ = Guard::none;
-    if (next == Join::and_then || next == Join::or_else) {
+    if (next == CommandJoin::sequence) guard_ = Guard::none;
+    if (next == CommandJoin::and_then || next == CommandJoin::or_else) {
       if (test_) guard_ = Guard::test;
       if (guard_ == Guard::none && (closed_ || (started_ && !declaration_))) guard_ = Guard::command;
       if (guard_ == Guard::test) depend();
@@ -425,7 +425,7 @@ class ScriptReader {
     return false;
   }
 
-  struct Document {
+  struct HereDocument {
     std::string end;
     bool tabs = false;
   };
@@ -436,18 +436,18 @@ class ScriptReader {
   std::size_t count_ = 1;  // of the ways through the script
   std::size_t opened_ = 0;
   std::size_t branches_ = 0;
-  std::vector<Block> blocks_;         // the inner last
+  std::vector<ScriptBlock> blocks_;   // the inner last
   std::vector<std::string> command_;  // its words so far
   std::string_view last_written_;     // the last one in its written form
   bool started_ = false;              // there is more than keywords
   bool declaration_ = false;          // it is `export` or the like
   bool test_ = false;                 // it is `[` or the like
   bool assigned_ = false;
-  bool closed_ = false;         // the command is a block
-  bool function_ = false;       // a function has been named whose body comes next
-  Join join_ = Join::sequence;  // before the command, in the same list
+  bool closed_ = false;                       // the command is a block
+  bool function_ = false;                     // a function has been named whose body comes next
+  CommandJoin join_ = CommandJoin::sequence;  // before the command, in the same list
   Guard guard_ = Guard::none;
-  std::vector<Document> documents_;
+  std::vector<HereDocument> documents_;
   std::vector<Launch> launches_;
 };
 
@@ -493,11 +493,11 @@ FlatMap options_of(const Launch& launch) {
   std::vector<std::string> values;
   const auto finish = [&] {
     if (!key.empty()) {
-      Value value = Value::of(true);
-      if (values.size() == 1) value = Value::of_text(values.front());
+      PackValue value = PackValue::of(true);
+      if (values.size() == 1) value = PackValue::of_text(values.front());
       if (values.size() > 1) {
-        value = Value::list();
-        for (std::string& each : values) value.push(Value::of_text(std::move(each)));
+        value = PackValue::list();
+        for (std::string& each : values) value.push(PackValue::of_text(std::move(each)));
       }
       options.set(std::move(key), std::move(value));
     }
@@ -513,7 +513,7 @@ FlatMap options_of(const Launch& launch) {
       if (equals == std::string::npos) {
         key = word.substr(2);
       } else if (equals > 2) {
-        options.set(word.substr(2, equals - 2), Value::of_text(word.substr(equals + 1)));
+        options.set(word.substr(2, equals - 2), PackValue::of_text(word.substr(equals + 1)));
       }
     } else if (word == "--") {
       finish();
@@ -527,7 +527,7 @@ FlatMap options_of(const Launch& launch) {
       values.push_back(word);
     } else if (program) {
       if (auto pair = as_override(word))
-        options.set(std::move(pair->first), Value::of_text(std::move(pair->second)));
+        options.set(std::move(pair->first), PackValue::of_text(std::move(pair->second)));
     }
   }
   finish();

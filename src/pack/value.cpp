@@ -10,31 +10,31 @@ namespace {
 
 enum class Style : std::uint8_t { python, json };
 
-void append(std::string& out, const Value& value, Style style, int indent = 0, int level = 0) {
+void append(std::string& out, const PackValue& value, Style style, int indent = 0, int level = 0) {
   const bool json = style == Style::json;
   const auto text = [&](const std::string& one) {
     if (json) return append_json_string(out, one);
     out += msprobe::python_repr(std::string_view(one));
   };
   switch (value.kind()) {
-    case Value::Kind::null:
+    case PackValue::Type::null:
       out += json ? "null" : "None";
       return;
-    case Value::Kind::boolean:
+    case PackValue::Type::boolean:
       out += value.boolean() ? (json ? "true" : "True") : json ? "false" : "False";
       return;
-    case Value::Kind::integer:
+    case PackValue::Type::integer:
       out += value.text();
       return;
-    case Value::Kind::real:
+    case PackValue::Type::real:
       return json ? append_json_real(out, value.number()) : append_python_repr(out, value.number());
-    case Value::Kind::text:
+    case PackValue::Type::text:
       return text(value.text());
-    case Value::Kind::list:
-    case Value::Kind::map:
+    case PackValue::Type::list:
+    case PackValue::Type::map:
       break;
   }
-  const bool map = value.is(Value::Kind::map);
+  const bool map = value.is(PackValue::Type::map);
   out += map ? '{' : '[';
   for (std::size_t i = 0; i < value.items().size(); ++i) {
     if (i != 0) out += indent == 0 ? ", " : ",";
@@ -49,27 +49,27 @@ void append(std::string& out, const Value& value, Style style, int indent = 0, i
   out += map ? '}' : ']';
 }
 
-Value convert(const dump::Entry& entry, dump::Entry::Index node, const std::string& file, int depth) {
+PackValue convert(const dump::Entry& entry, dump::Entry::Index node, const std::string& file, int depth) {
   if (depth > kMaxValueDepth) throw FormatError(display(file), "nested too deeply");
   switch (entry.kind(node)) {
     case dump::NodeKind::null:
       return {};
     case dump::NodeKind::boolean:
-      return Value::of(entry.boolean(node));
+      return PackValue::of(entry.boolean(node));
     case dump::NodeKind::integer:
-      return Value::of_integer(entry.text(node) == "-0" ? "0" : std::string(entry.text(node)));
+      return PackValue::of_integer(entry.text(node) == "-0" ? "0" : std::string(entry.text(node)));
     case dump::NodeKind::real:
-      return Value::of(entry.number(node));
+      return PackValue::of(entry.number(node));
     case dump::NodeKind::string:
-      return Value::of_text(std::string(entry.text(node)));
+      return PackValue::of_text(std::string(entry.text(node)));
     case dump::NodeKind::array:
     case dump::NodeKind::object:
       break;
   }
   const bool map = entry.is(node, dump::NodeKind::object);
-  Value value = map ? Value::map() : Value::list();
+  PackValue value = map ? PackValue::map() : PackValue::list();
   entry.children(node, [&](dump::Entry::Index child) {
-    Value item = convert(entry, child, file, depth + 1);
+    PackValue item = convert(entry, child, file, depth + 1);
     if (map) {
       value.push(std::string(entry.key(child)), std::move(item));
     } else {
@@ -81,67 +81,67 @@ Value convert(const dump::Entry& entry, dump::Entry::Index node, const std::stri
 
 }  // namespace
 
-Value Value::of(bool value) {
-  Value made;
-  made.kind_ = Kind::boolean;
+PackValue PackValue::of(bool value) {
+  PackValue made;
+  made.kind_ = Type::boolean;
   made.boolean_ = value;
   return made;
 }
 
-Value Value::of(double value) {
-  Value made;
-  made.kind_ = Kind::real;
+PackValue PackValue::of(double value) {
+  PackValue made;
+  made.kind_ = Type::real;
   made.real_ = value;
   return made;
 }
 
-Value Value::of(std::int64_t value) {
+PackValue PackValue::of(std::int64_t value) {
   return of_integer(std::to_string(value));
 }
 
-Value Value::of_integer(std::string digits) {
-  Value made;
-  made.kind_ = Kind::integer;
+PackValue PackValue::of_integer(std::string digits) {
+  PackValue made;
+  made.kind_ = Type::integer;
   made.text_ = std::move(digits);
   return made;
 }
 
-Value Value::of_text(std::string text) {
-  Value made;
-  made.kind_ = Kind::text;
+PackValue PackValue::of_text(std::string text) {
+  PackValue made;
+  made.kind_ = Type::text;
   made.text_ = std::move(text);
   return made;
 }
 
-Value Value::list() {
-  Value made;
-  made.kind_ = Kind::list;
+PackValue PackValue::list() {
+  PackValue made;
+  made.kind_ = Type::list;
   return made;
 }
 
-Value Value::map() {
-  Value made;
-  made.kind_ = Kind::map;
+PackValue PackValue::map() {
+  PackValue made;
+  made.kind_ = Type::map;
   return made;
 }
 
-double Value::number() const {
-  return kind_ == Kind::integer ? parse_number(text_).value_or(0) : real_;
+double PackValue::number() const {
+  return kind_ == Type::integer ? parse_number(text_).value_or(0) : real_;
 }
 
-const Value* Value::find(std::string_view key) const {
+const PackValue* PackValue::find(std::string_view key) const {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (keys_[i] == key) return &items_[i];
   }
   return nullptr;
 }
 
-void Value::push(std::string key, Value item) {
+void PackValue::push(std::string key, PackValue item) {
   keys_.push_back(std::move(key));
   items_.push_back(std::move(item));
 }
 
-void Value::settle() {
+void PackValue::settle() {
   std::unordered_map<std::string_view, std::size_t> place;
   for (std::size_t i = 0; i < keys_.size(); ++i) place.emplace(keys_[i], i);
   if (place.size() == keys_.size()) return;
@@ -166,17 +166,17 @@ void Value::settle() {
   items_.resize(kept);
 }
 
-const Value* FlatMap::find(const std::string& name) const {
+const PackValue* FlatMap::find(const std::string& name) const {
   const auto found = index_.find(name);
   return found == index_.end() ? nullptr : &items_[found->second].second;
 }
 
-Value* FlatMap::find(const std::string& name) {
+PackValue* FlatMap::find(const std::string& name) {
   const auto found = index_.find(name);
   return found == index_.end() ? nullptr : &items_[found->second].second;
 }
 
-void FlatMap::set(std::string name, Value value) {
+void FlatMap::set(std::string name, PackValue value) {
   const auto [place, inserted] = index_.emplace(name, items_.size());
   if (inserted) {
     items_.emplace_back(std::move(name), std::move(value));
@@ -185,13 +185,14 @@ void FlatMap::set(std::string name, Value value) {
   }
 }
 
-bool equal_items(const Value& a, const Value& b, bool (*equal)(const Value& a, const Value& b)) {
+bool equal_items(const PackValue& a, const PackValue& b,
+                 bool (*equal)(const PackValue& a, const PackValue& b)) {
   if (a.kind() != b.kind() || a.items().size() != b.items().size()) return false;
-  std::unordered_map<std::string_view, const Value*> others;
+  std::unordered_map<std::string_view, const PackValue*> others;
   for (std::size_t i = 0; i < b.keys().size(); ++i) others.emplace(b.keys()[i], &b.items()[i]);
   for (std::size_t i = 0; i < a.items().size(); ++i) {
-    const Value* other = &b.items()[i];
-    if (a.is(Value::Kind::map)) {
+    const PackValue* other = &b.items()[i];
+    if (a.is(PackValue::Type::map)) {
       const auto found = others.find(a.keys()[i]);
       if (found == others.end()) return false;
       other = found->second;
@@ -201,21 +202,21 @@ bool equal_items(const Value& a, const Value& b, bool (*equal)(const Value& a, c
   return true;
 }
 
-std::string python_repr(const Value& value) {
+std::string python_repr(const PackValue& value) {
   std::string out;
   append(out, value, Style::python);
   return out;
 }
 
-std::string python_str(const Value& value) {
-  return value.is(Value::Kind::text) ? value.text() : python_repr(value);
+std::string python_str(const PackValue& value) {
+  return value.is(PackValue::Type::text) ? value.text() : python_repr(value);
 }
 
-void append_json(std::string& out, const Value& value, int indent, int level) {
+void append_json(std::string& out, const PackValue& value, int indent, int level) {
   append(out, value, Style::json, indent, level);
 }
 
-Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file) {
+PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file) {
   return convert(entry, node, file, 0);
 }
 

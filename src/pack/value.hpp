@@ -18,24 +18,24 @@ namespace msprobe::pack {
 /// No reader makes values that are nested deeper, so recursion over a value is safe.
 inline constexpr int kMaxValueDepth = 256;
 
-class Value {
+class PackValue {
  public:
-  enum class Kind : std::uint8_t { null, boolean, integer, real, text, list, map };
+  enum class Type : std::uint8_t { null, boolean, integer, real, text, list, map };
 
-  Value() = default;
-  static Value of(bool value);
-  static Value of(double value);
-  static Value of(std::int64_t value);
+  PackValue() = default;
+  static PackValue of(bool value);
+  static PackValue of(double value);
+  static PackValue of(std::int64_t value);
   /// A whole number of any size; `digits` as Python prints them.
-  static Value of_integer(std::string digits);
-  static Value of_text(std::string text);
-  static Value list();
-  static Value map();
+  static PackValue of_integer(std::string digits);
+  static PackValue of_text(std::string text);
+  static PackValue list();
+  static PackValue map();
 
-  Kind kind() const { return kind_; }
-  bool is(Kind kind) const { return kind_ == kind; }
-  bool is_container() const { return kind_ == Kind::list || kind_ == Kind::map; }
-  bool is_number() const { return kind_ == Kind::integer || kind_ == Kind::real; }
+  Type kind() const { return kind_; }
+  bool is(Type kind) const { return kind_ == kind; }
+  bool is_container() const { return kind_ == Type::list || kind_ == Type::map; }
+  bool is_number() const { return kind_ == Type::integer || kind_ == Type::real; }
 
   bool boolean() const { return boolean_; }
   /// The value of a number.
@@ -44,39 +44,39 @@ class Value {
   const std::string& text() const { return text_; }
 
   /// Elements of a list, values of a map.
-  const std::vector<Value>& items() const { return items_; }
-  std::vector<Value>& items() { return items_; }
+  const std::vector<PackValue>& items() const { return items_; }
+  std::vector<PackValue>& items() { return items_; }
   /// The keys of a map, one for each item.
   const std::vector<std::string>& keys() const { return keys_; }
-  const Value* find(std::string_view key) const;
+  const PackValue* find(std::string_view key) const;
 
   /// Appends to a text.
   void extend(std::string_view more) { text_ += more; }
-  void push(Value item) { items_.push_back(std::move(item)); }
-  void push(std::string key, Value item);
+  void push(PackValue item) { items_.push_back(std::move(item)); }
+  void push(std::string key, PackValue item);
   /// Resolves duplicate keys as Python does: the place of the first, the value of the last.
   void settle();
 
  private:
-  Kind kind_ = Kind::null;
+  Type kind_ = Type::null;
   bool boolean_ = false;
   double real_ = 0;
   std::string text_;
-  std::vector<Value> items_;
+  std::vector<PackValue> items_;
   std::vector<std::string> keys_;
 };
 
 /// Names with values, in the order in which the names occurred.
 class FlatMap {
  public:
-  using Item = std::pair<std::string, Value>;
+  using Item = std::pair<std::string, PackValue>;
 
   const std::vector<Item>& items() const { return items_; }
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
-  const Value* find(const std::string& name) const;
-  Value* find(const std::string& name);
-  void set(std::string name, Value value);
+  const PackValue* find(const std::string& name) const;
+  PackValue* find(const std::string& name);
+  void set(std::string name, PackValue value);
 
  private:
   std::vector<Item> items_;
@@ -84,17 +84,18 @@ class FlatMap {
 };
 
 /// Do both have the same kind and equal items, compared by position, or in maps by key?
-bool equal_items(const Value& a, const Value& b, bool (*equal)(const Value& a, const Value& b));
+bool equal_items(const PackValue& a, const PackValue& b,
+                 bool (*equal)(const PackValue& a, const PackValue& b));
 
 /// `repr()` of Python.
-std::string python_repr(const Value& value);
+std::string python_repr(const PackValue& value);
 /// `str()` of Python.
-std::string python_str(const Value& value);
+std::string python_str(const PackValue& value);
 
 /// Appends the value as Python's json module writes it with this indent: only ASCII, bare NaN and Infinity.
-void append_json(std::string& out, const Value& value, int indent, int level = 0);
+void append_json(std::string& out, const PackValue& value, int indent, int level = 0);
 
 /// The value of a JSON node. FormatError naming `file` if it is nested too deeply.
-Value from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file);
+PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file);
 
 }  // namespace msprobe::pack

@@ -12,25 +12,25 @@ class Expander {
  public:
   Expander(const YamlDocument& document, const YamlLimits& limits) : document_(document), limits_(limits) {}
 
-  Value run() { return document_.empty() ? Value() : expand(document_.root(), 0); }
+  PackValue run() { return document_.empty() ? PackValue() : expand(document_.root(), 0); }
 
  private:
-  using Kind = YamlDocument::Kind;
-  using Node = YamlDocument::Node;
+  using Kind = YamlDocument::YamlKind;
+  using Node = YamlDocument::YamlNode;
 
   static bool is_merge(const Node& node) { return node.plain && node.text == "<<"; }
 
-  Value scalar(const Node& node) const {
+  PackValue scalar(const Node& node) const {
     if (node.plain) return resolve_yaml_scalar(node.text);
-    if (node.tag.empty() || node.tag == "str") return Value::of_text(node.text);
+    if (node.tag.empty() || node.tag == "str") return PackValue::of_text(node.text);
     if (node.tag == "null") return {};
-    const Value value = resolve_yaml_scalar(node.text);
-    const bool fits = (node.tag == "int" && value.is(Value::Kind::integer)) ||
+    const PackValue value = resolve_yaml_scalar(node.text);
+    const bool fits = (node.tag == "int" && value.is(PackValue::Type::integer)) ||
                       (node.tag == "float" && value.is_number()) ||
-                      (node.tag == "bool" && value.is(Value::Kind::boolean)) ||
-                      (node.tag == "timestamp" && value.is(Value::Kind::null));
+                      (node.tag == "bool" && value.is(PackValue::Type::boolean)) ||
+                      (node.tag == "timestamp" && value.is(PackValue::Type::null));
     if (!fits) document_.fail(node, "the tag " + display(node.tag) + " is not supported here");
-    return node.tag == "float" ? Value::of(value.number()) : value;
+    return node.tag == "float" ? PackValue::of(value.number()) : value;
   }
 
   void spend(const Node& node, std::uint64_t text) {
@@ -40,14 +40,14 @@ class Expander {
       document_.fail(node, "refused: aliases expand to too many values");
   }
 
-  Value expand(const Node& node, int depth) {
+  PackValue expand(const Node& node, int depth) {
     if (depth > limits_.max_depth) document_.fail(node, "refused: nested too deeply");
     spend(node, node.text.size());
     switch (node.kind) {
       case Kind::scalar:
         return scalar(node);
       case Kind::list: {
-        Value list = Value::list();
+        PackValue list = PackValue::list();
         for (std::size_t i = 0; i < document_.size(node); ++i)
           list.push(expand(document_.child(node, i), depth + 1));
         return list;
@@ -55,14 +55,14 @@ class Expander {
       case Kind::map:
         break;
     }
-    Value map = Value::map();
+    PackValue map = PackValue::map();
     append_pairs(map, node, depth);
     map.settle();
     return map;
   }
 
   /// Adds the merged maps first and then the map's own pairs, because later ones win.
-  void append_pairs(Value& map, const Node& node, int depth) {
+  void append_pairs(PackValue& map, const Node& node, int depth) {
     if (depth > limits_.max_depth) document_.fail(node, "refused: nested too deeply");
     for (std::size_t i = 0; i + 1 < document_.size(node); i += 2) {
       if (!is_merge(document_.child(node, i))) continue;
@@ -98,7 +98,7 @@ class Expander {
 
 }  // namespace
 
-Value read_yaml(std::string_view text, const std::string& file, const YamlLimits& limits) {
+PackValue read_yaml(std::string_view text, const std::string& file, const YamlLimits& limits) {
   const YamlDocument document(text, file, {.max_depth = limits.max_depth, .max_nodes = limits.max_nodes});
   return Expander(document, limits).run();
 }

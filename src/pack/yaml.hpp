@@ -21,9 +21,9 @@ struct YamlLimits {
 /// Keys that are not text become text as Python prints them. FormatError naming `file` and the line for text
 /// that PyYAML refuses (broken text, several documents, unknown tags, an alias inside its own node) and for
 /// text that exceeds the limits.
-Value read_yaml(std::string_view text, const std::string& file, const YamlLimits& limits = {});
+PackValue read_yaml(std::string_view text, const std::string& file, const YamlLimits& limits = {});
 
 /// The value of a scalar without quotes and tag.
-Value resolve_yaml_scalar(const std::string& text);
+PackValue resolve_yaml_scalar(const std::string& text);
 
 }  // namespace msprobe::pack

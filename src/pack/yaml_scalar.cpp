@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kMostDigits = 4300;  // Python refuses to convert longer numbers
 
 /// Matches patterns at the front of a text and removes them.
-class Matcher {
+class PatternMatcher {
  public:
-  explicit Matcher(std::string_view text) : rest_(text) {}
+  explicit PatternMatcher(std::string_view text) : rest_(text) {}
 
   bool done() const { return rest_.empty(); }
   bool one_of(std::string_view characters) {
@@ -111,14 +111,14 @@ std::string sixty_based(std::string_view digits) {
   return value.digits();
 }
 
-std::optional<Value> as_integer(std::string_view text) {
-  Matcher whole(text);
+std::optional<PackValue> as_integer(std::string_view text) {
+  PatternMatcher whole(text);
   const bool negative = text.starts_with('-');
   whole.one_of("+-");
   const std::string_view body = whole.rest();
   if (body.size() > kMostDigits) return std::nullopt;
   std::uint32_t base = 0;
-  Matcher match(body);
+  PatternMatcher match(body);
   std::string_view digits = body;
   if (match.word("0b")) {
     if (match.many("01_") > 0 && match.done()) base = 2;
@@ -150,18 +150,19 @@ std::optional<Value> as_integer(std::string_view text) {
     }
     value = decimal.digits();
   }
-  return Value::of_integer(negative && value != "0" ? "-" + value : value);
+  return PackValue::of_integer(negative && value != "0" ? "-" + value : value);
 }
 
-std::optional<Value> as_real(std::string_view text) {
-  Matcher match(text);
+std::optional<PackValue> as_real(std::string_view text) {
+  PatternMatcher match(text);
   const bool negative = text.starts_with('-');
   const bool sign = match.one_of("+-");
   const std::string_view body = match.rest();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (body == ".inf" || body == ".Inf" || body == ".INF") return Value::of(negative ? -kInfinity : kInfinity);
+  if (body == ".inf" || body == ".Inf" || body == ".INF")
+    return PackValue::of(negative ? -kInfinity : kInfinity);
   if (!sign && (body == ".nan" || body == ".NaN" || body == ".NAN"))
-    return Value::of(std::numeric_limits<double>::quiet_NaN());
+    return PackValue::of(std::numeric_limits<double>::quiet_NaN());
   const auto exponent = [&] {
     return match.one_of("eE") ? match.one_of("+-") && match.many(kDigits) > 0 : true;
   };
@@ -188,13 +189,13 @@ std::optional<Value> as_real(std::string_view text) {
     value = value * 60 + parse_number(rest.substr(0, end)).value_or(0);
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return Value::of(negative ? -value : value);
+  return PackValue::of(negative ? -value : value);
 }
 
 bool is_date(std::string_view text) {
-  Matcher match(text);
+  PatternMatcher match(text);
   if (!match.digits(4, 4) || !match.one_of("-")) return false;
-  Matcher day = match;
+  PatternMatcher day = match;
   if (day.digits(2, 2) && day.one_of("-") && day.digits(2, 2) && day.done()) return true;
   if (!match.digits(1, 2) || !match.one_of("-") || !match.digits(1, 2)) return false;
   if (!match.one_of("Tt") && match.many(" \t") == 0) return false;
@@ -210,18 +211,18 @@ bool is_date(std::string_view text) {
 
 }  // namespace
 
-Value resolve_yaml_scalar(const std::string& text) {
+PackValue resolve_yaml_scalar(const std::string& text) {
   static const std::set<std::string_view> kTrue = {"yes",  "Yes", "YES", "true", "True",
                                                    "TRUE", "on",  "On",  "ON"};
   static const std::set<std::string_view> kFalse = {"no",    "No",  "NO",  "false", "False",
                                                     "FALSE", "off", "Off", "OFF"};
   static const std::set<std::string_view> kNull = {"", "~", "null", "Null", "NULL"};
   if (kNull.contains(text) || is_date(text)) return {};
-  if (kTrue.contains(text)) return Value::of(true);
-  if (kFalse.contains(text)) return Value::of(false);
+  if (kTrue.contains(text)) return PackValue::of(true);
+  if (kFalse.contains(text)) return PackValue::of(false);
   if (auto value = as_integer(text)) return *value;
   if (auto value = as_real(text)) return *value;
-  return Value::of_text(text);
+  return PackValue::of_text(text);
 }
 
 }  // namespace msprobe::pack

@@ -178,7 +178,7 @@ std::string joined(const std::vector<std::uint32_t>& parts, std::string_view sep
 void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& item) {
   for (const Statistic which : {kMax, kMin}) {
     for (const std::uint32_t part : parts) {
-      const Value value = side.items[part].statistics[which];
+      const RecordedValue value = side.items[part].statistics[which];
       const Classified next = classify(value, side.pool);
       const Classified best = classify(item.statistics[which], side.pool);
       const auto is_number = [](const Classified& one) {
@@ -197,7 +197,7 @@ void join_statistics(Side& side, const std::vector<std::uint32_t>& parts, Item& 
     const std::string text = joined(parts, ";", [&](std::uint32_t part) {
       return to_text(side.items[part].statistics[which], side.pool);
     });
-    item.statistics.set(which, Value::of_text(side.pool.intern(text)));
+    item.statistics.set(which, RecordedValue::of_text(side.pool.intern(text)));
   }
 }
 
@@ -278,18 +278,18 @@ std::optional<Backend> backend_from_name(std::string_view name) {
 Matching match_consistent(Side& target, Side& golden, Backend backend) {
   // With fsdp, the training has several parts where inference fuses them; with megatron it is the other way
   // round.
-  struct Half {
+  struct KeyedSide {
     Side& side;
     SideKeys keys;
     std::uint32_t count;
   };
   const auto half = [&](bool training) {
     Side& side = training ? target : golden;
-    return Half{side, SideKeys(side, training, backend), static_cast<std::uint32_t>(side.items.size())};
+    return KeyedSide{side, SideKeys(side, training, backend), static_cast<std::uint32_t>(side.items.size())};
   };
   const bool fsdp = backend == Backend::fsdp;
-  const Half whole = half(!fsdp);
-  const Half part = half(fsdp);
+  const KeyedSide whole = half(!fsdp);
+  const KeyedSide part = half(fsdp);
   std::unordered_map<std::string, std::vector<std::uint32_t>> members;
   for (std::uint32_t i = 0; i < part.count; ++i) {
     const Item& item = part.side.items[i];

@@ -161,7 +161,7 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
   std::string buffer;
   for (std::uint32_t t = 0; t < target.items.size(); ++t) {
     const Item& item = target.items[t];
-    const Key key = target_keys.of(item, buffer);
+    const RowKey key = target_keys.of(item, buffer);
     bool found = false;
     const auto add = [&](std::uint32_t g) {
       found = true;
@@ -171,9 +171,9 @@ Matching join(const Side& target, const TargetKeys& target_keys, const EntryKeys
                           "too many rows share one name: " + display(golden.name(golden.items[g])));
       }
     };
-    if (key.among == Key::Among::keys) {
+    if (key.among == RowKey::Among::keys) {
       by_key.each(key.text, hashes[t], add);
-    } else if (key.among == Key::Among::names) {
+    } else if (key.among == RowKey::Among::names) {
       if (!by_name) by_name.emplace(golden, nullptr);
       by_name->each(key.text, hashes[t], add);
     }

@@ -32,7 +32,7 @@ class EntryKeys {
 };
 
 /// A row's key, and where to look it up.
-struct Key {
+struct RowKey {
   enum class Among { keys, names, nothing };  // the golden keys; the golden row names as they stand
   std::string_view text;
   Among among = Among::keys;
@@ -41,7 +41,7 @@ struct Key {
 /// Makes the keys of the target's rows.
 struct TargetKeys {
   /// Called by several threads.
-  std::function<Key(const Item& item, std::string& buffer)> of;
+  std::function<RowKey(const Item& item, std::string& buffer)> of;
   /// The key of an entry. It shows whether golden has a partner of the entry, for the message about a row
   /// without one.
   std::function<std::string_view(std::uint32_t api)> of_entry;

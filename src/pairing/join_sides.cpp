@@ -47,7 +47,7 @@ class RankEntries {
 class SideJoiner {
  public:
   explicit SideJoiner(std::vector<RankSide>&& ranks) : ranks_(std::move(ranks)) {
-    std::vector<Joins::Rank> names;
+    std::vector<Joins::JoinedRank> names;
     for (const RankSide& rank : ranks_) {
       names.push_back({rank.number, rank.side.tensor_directory});
       entries_.emplace_back(rank.side);
@@ -109,9 +109,9 @@ class SideJoiner {
       added.checksum = whole.pool.intern(from.text(item.checksum));
       if (item.data_name != 0) added.data_name = whole.pool.add(from.text(item.data_name));
       for (std::size_t which = 0; which < dump::kStatistics; ++which) {
-        const Value value = item.statistics[which];
+        const RecordedValue value = item.statistics[which];
         if (value.kind == ValueKind::text)
-          added.statistics.set(which, Value::of_text(whole.pool.intern(from.text(value.text))));
+          added.statistics.set(which, RecordedValue::of_text(whole.pool.intern(from.text(value.text))));
       }
       if (const P2PNames* const transfer = from.transfer(item)) {
         whole.transfers[added.name] = {whole.pool.intern(from.text(transfer->operation)),

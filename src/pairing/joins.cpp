@@ -18,16 +18,16 @@ using dump::kStatistics;
 using dump::ValueKind;
 
 void Joins::add_part(std::uint32_t rank, const Side& side, const Item& item) {
-  Part& part = parts_.emplace_back();
+  RankPart& part = parts_.emplace_back();
   part.rank = rank;
   part.dtype = pool.intern(side.text(item.dtype));
   part.shape = pool.intern(side.text(item.shape));
   if (item.data_name != 0) part.data_name = pool.add(side.text(item.data_name));
   part.placement = side.placement(item);
   for (std::size_t which = 0; which < kStatistics; ++which) {
-    const Value value = item.statistics[which];
+    const RecordedValue value = item.statistics[which];
     const bool text = value.kind == ValueKind::text;
-    part.statistics.set(which, text ? Value::of_text(pool.intern(side.text(value.text))) : value);
+    part.statistics.set(which, text ? RecordedValue::of_text(pool.intern(side.text(value.text))) : value);
   }
 }
 
@@ -36,7 +36,7 @@ void Joins::end_item() {
   decisions_.emplace_back();
 }
 
-std::span<const Part> Joins::parts(std::size_t item) const {
+std::span<const RankPart> Joins::parts(std::size_t item) const {
   if (item >= ends_.size()) return {};  // made later, to represent other items
   const std::size_t begin = item == 0 ? 0 : ends_[item - 1];
   return std::span(parts_).subspan(begin, ends_[item] - begin);
@@ -44,7 +44,7 @@ std::span<const Part> Joins::parts(std::size_t item) const {
 
 std::vector<std::int64_t> Joins::numbers(std::size_t item) const {
   std::vector<std::int64_t> numbers;
-  for (const Part& part : parts(item)) numbers.push_back(ranks[part.rank].number);
+  for (const RankPart& part : parts(item)) numbers.push_back(ranks[part.rank].number);
   return numbers;
 }
 
@@ -69,7 +69,7 @@ double rounded(double value, const Precision& precision) {
   return std::fabs(near) > precision.largest ? std::copysign(HUGE_VAL, value) : near;
 }
 
-std::optional<double> number_in(const Value& value) {
+std::optional<double> number_in(const RecordedValue& value) {
   if (value.kind == ValueKind::real) return value.real;
   if (value.kind == ValueKind::integer) return static_cast<double>(value.integer);
   return std::nullopt;
@@ -99,9 +99,9 @@ bool same_statistics(const dump::StatisticValues& a, const dump::StatisticValues
   return true;
 }
 
-std::optional<Value> join_statistic(std::size_t which, std::span<const Value> values,
-                                    std::span<const double> weights, Share share) {
-  Value result = values.front();
+std::optional<RecordedValue> join_statistic(std::size_t which, std::span<const RecordedValue> values,
+                                            std::span<const double> weights, Share share) {
+  RecordedValue result = values.front();
   double sum = 0;
   double elements = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -114,9 +114,9 @@ std::optional<Value> join_statistic(std::size_t which, std::span<const Value> va
     elements += weight;
   }
   if (share == Share::copies) return values.front();
-  if (which == kMean) return Value::of(share == Share::sums ? sum : sum / elements);
-  if (share == Share::sums) return Value::missing();
-  return which == kNorm ? Value::of(std::sqrt(sum)) : result;
+  if (which == kMean) return RecordedValue::of(share == Share::sums ? sum : sum / elements);
+  if (share == Share::sums) return RecordedValue::missing();
+  return which == kNorm ? RecordedValue::of(std::sqrt(sum)) : result;
 }
 
 std::optional<std::vector<std::int64_t>> axes_of(std::string_view shape) {
@@ -134,11 +134,11 @@ std::optional<std::vector<std::int64_t>> axes_of(std::string_view shape) {
   return at < end ? std::nullopt : std::optional(std::move(axes));
 }
 
-std::vector<double> weights_of(const Joins& joins, std::span<const Part> parts) {
-  const auto same = [&](const Part& part) { return part.shape == parts.front().shape; };
+std::vector<double> weights_of(const Joins& joins, std::span<const RankPart> parts) {
+  const auto same = [&](const RankPart& part) { return part.shape == parts.front().shape; };
   std::vector<double> weights;
   if (std::ranges::all_of(parts, same)) return weights;
-  for (const Part& part : parts) {
+  for (const RankPart& part : parts) {
     double elements = 1;
     const auto axes = axes_of(joins.pool.at(part.shape));
     if (!axes) return {};

@@ -33,7 +33,7 @@ struct Decision {
 };
 
 /// The part of a value that one rank holds. Texts are numbers of the Joins' pool.
-struct Part {
+struct RankPart {
   dump::StatisticValues statistics;
   std::uint32_t rank = 0;  // of the Joins' ranks
   std::uint32_t dtype = 0;
@@ -44,13 +44,13 @@ struct Part {
 
 class Joins {
  public:
-  struct Rank {
+  struct JoinedRank {
     std::int64_t number = 0;
     std::string tensor_directory;
   };
-  explicit Joins(std::vector<Rank> all) : ranks(std::move(all)) {}
+  explicit Joins(std::vector<JoinedRank> all) : ranks(std::move(all)) {}
 
-  std::vector<Rank> ranks;
+  std::vector<JoinedRank> ranks;
   dump::TextPool pool;
 
   /// Adds a part to the next item.
@@ -59,14 +59,14 @@ class Joins {
   void end_item();
 
   std::size_t items() const { return ends_.size(); }
-  std::span<const Part> parts(std::size_t item) const;
+  std::span<const RankPart> parts(std::size_t item) const;
   bool is_split(std::size_t item) const { return parts(item).size() > 1; }
   Decision& decision(std::size_t item) { return decisions_[item]; }
   const Decision& decision(std::size_t item) const { return decisions_[item]; }
   std::vector<std::int64_t> numbers(std::size_t item) const;
 
  private:
-  std::vector<Part> parts_;
+  std::vector<RankPart> parts_;
   std::vector<std::uint32_t> ends_;  // by item
   std::vector<Decision> decisions_;
 };
@@ -81,7 +81,7 @@ std::optional<Precision> precision_of(std::string_view dtype);
 double rounded(double value, const Precision& precision);
 
 /// The number in a statistic, if it is one.
-std::optional<double> number_in(const Value& value);
+std::optional<double> number_in(const RecordedValue& value);
 
 /// Whether Max and Min are equal, and Mean and Norm agree to a millionth. A value that is not a number agrees
 /// with everything.
@@ -89,13 +89,13 @@ bool same_statistics(const dump::StatisticValues& a, const dump::StatisticValues
 
 /// The statistic of the whole. `weights`: elements of the parts; empty: as many in each. Nothing if a part
 /// has no number; `missing` if the parts do not determine it.
-std::optional<Value> join_statistic(std::size_t which, std::span<const Value> values,
-                                    std::span<const double> weights, Share share);
+std::optional<RecordedValue> join_statistic(std::size_t which, std::span<const RecordedValue> values,
+                                            std::span<const double> weights, Share share);
 
 /// `[2, 3]`; nothing if it is no list of sizes.
 std::optional<std::vector<std::int64_t>> axes_of(std::string_view shape);
 
 /// The number of elements of each shard if these differ; else empty.
-std::vector<double> weights_of(const Joins& joins, std::span<const Part> parts);
+std::vector<double> weights_of(const Joins& joins, std::span<const RankPart> parts);
 
 }  // namespace msprobe::pairing

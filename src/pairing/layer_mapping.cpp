@@ -91,9 +91,9 @@ std::string_view frame_function(const dump::StackTable::Frames& lines, bool mind
 }
 
 /// The places of one side's entries.
-class Places {
+class EntryPlaces {
  public:
-  Places(const Side& side, const ModelPlaces& places)
+  EntryPlaces(const Side& side, const ModelPlaces& places)
       : side_(side), model_(places), places_(side.apis.size()) {
     std::unordered_map<std::string_view, std::uint32_t> by_name;
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
@@ -228,7 +228,7 @@ class Places {
 /// A side's model: its layers, and the entries at each of them.
 class PlaceTree {
  public:
-  explicit PlaceTree(const Places& places) : order_(places.size(), 0) {
+  explicit PlaceTree(const EntryPlaces& places) : order_(places.size(), 0) {
     nodes_.emplace_back().type = "TopLayer";
     for (std::uint32_t i = 0; i < places.size(); ++i) {
       const ModelPlace& place = places.at(i);
@@ -250,7 +250,7 @@ class PlaceTree {
   }
 
  private:
-  struct Node {
+  struct PlaceNode {
     std::string type;
     std::map<std::string, std::vector<std::uint32_t>, std::less<>> entries;  // by state
   };
@@ -275,7 +275,7 @@ class PlaceTree {
     entries.push_back(api);
   }
 
-  std::vector<Node> nodes_;
+  std::vector<PlaceNode> nodes_;
   std::unordered_map<std::string, std::uint32_t> children_;  // by node and name
   std::vector<std::size_t> order_;
 };
@@ -340,8 +340,8 @@ ModelPlaces read_model_places(const Side& side, const dump::ConstructBeside* bes
 
 LayerPartners map_layers(const Side& target, const ModelPlaces& target_places, const Side& golden,
                          const ModelPlaces& golden_places, const LayerMapping& mapping) {
-  const Places from(target, target_places);
-  const Places to(golden, golden_places);
+  const EntryPlaces from(target, target_places);
+  const EntryPlaces to(golden, golden_places);
   const PlaceTree target_tree(from);
   const PlaceTree golden_tree(to);
   LayerPartners partners{std::vector<std::uint32_t>(target.apis.size(), kUnmatched)};

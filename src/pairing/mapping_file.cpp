@@ -15,8 +15,8 @@
 namespace msprobe::pairing {
 namespace {
 
-using NodeKind = YamlDocument::Kind;
-using Node = YamlDocument::Node;
+using NodeKind = YamlDocument::YamlKind;
+using Node = YamlDocument::YamlNode;
 
 // A data mapping has a line for each row of a dump; the others are written by hand.
 constexpr std::uint64_t kMaxDataFile = std::uint64_t{512} << 20;
@@ -27,9 +27,9 @@ constexpr std::uint64_t kMaxSmallNodes = 500'000;
 constexpr std::size_t kMaxRules = 500'000;
 
 /// Reads the values of one file; complaints name it, the line and the key.
-class Reader {
+class MappingReader {
  public:
-  Reader(const ByteSource& file, std::uint64_t max_size, std::uint64_t max_nodes)
+  MappingReader(const ByteSource& file, std::uint64_t max_size, std::uint64_t max_nodes)
       : document_(read_all(file, max_size), file.name(), {.max_depth = 8, .max_nodes = max_nodes}) {
     if (document_.empty()) throw FormatError(display(file.name()), "the file is empty");
   }
@@ -82,7 +82,7 @@ class Reader {
 };
 
 /// Reads one rule of an api mapping. False if two lists that belong together differ in length.
-bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
+bool read_rule(const MappingReader& reader, const Node& node, ApiRule& rule) {
   static constexpr std::array<std::string_view, kSections> kSectionNames = {"args", "output", "parameters",
                                                                             "parameters_grad"};
   std::map<std::string, const Node*, std::less<>> members;
@@ -93,7 +93,7 @@ bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
         const std::string_view name = std::string_view(known).substr(std::min<std::size_t>(3, known.size()));
         const bool has_side = known.starts_with("ms_") || known.starts_with("pt_");
         if (!has_side || (name != "api" && std::ranges::find(kSectionNames, name) == kSectionNames.end()))
-          reader.fail(at, fmt::format("'{}': unknown key", Reader::shown(key)));
+          reader.fail(at, fmt::format("'{}': unknown key", MappingReader::shown(key)));
         if (!members.emplace(known, &value).second) reader.fail_twice(at, key);
       });
   const auto operation = [&](const std::string& key) {
@@ -121,7 +121,8 @@ bool read_rule(const Reader& reader, const Node& node, ApiRule& rule) {
     NameMapping& mapping = rule.sections[section].emplace();
     for (std::size_t i = 0; i < target.size(); ++i) {
       if (!mapping.add(target[i], golden[i]))
-        reader.fail(*members.at(key), fmt::format("'{}': {} appears twice", key, Reader::shown(target[i])));
+        reader.fail(*members.at(key),
+                    fmt::format("'{}': {} appears twice", key, MappingReader::shown(target[i])));
     }
   }
   return true;
@@ -173,7 +174,7 @@ bool NameMapping::add(std::string from, std::string to) {
 }
 
 NameMapping read_name_mapping(const ByteSource& file) {
-  const Reader reader(file, kMaxDataFile, kMaxDataNodes);
+  const MappingReader reader(file, kMaxDataFile, kMaxDataNodes);
   NameMapping mapping;
   reader.members(reader.root(), "the file", [&](const std::string& key, const Node& at, const Node& value) {
     if (!mapping.add(key, reader.name(value, key))) reader.fail_twice(at, key);
@@ -182,7 +183,7 @@ NameMapping read_name_mapping(const ByteSource& file) {
 }
 
 std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
-  const Reader reader(file, kMaxSmallFile, kMaxSmallNodes);
+  const MappingReader reader(file, kMaxSmallFile, kMaxSmallNodes);
   std::vector<ApiRule> rules;
   std::size_t budget = kMaxRules;
   const auto add = [&](const Node& node) {
@@ -198,7 +199,7 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
       log_warning(
           fmt::format("{}: line {}: the rule for {} is left out: one of its ms_ lists and the pt_ list for "
                       "it differ in length",
-                      display(file.name()), node.line + 1, Reader::shown(rule.target)));
+                      display(file.name()), node.line + 1, MappingReader::shown(rule.target)));
     }
   };
   if (reader.root().kind == NodeKind::map) {
@@ -212,7 +213,7 @@ std::vector<ApiRule> read_api_mapping(const ByteSource& file) {
 }
 
 LayerMapping read_layer_mapping(const ByteSource& file) {
-  const Reader reader(file, kMaxSmallFile, kMaxSmallNodes);
+  const MappingReader reader(file, kMaxSmallFile, kMaxSmallNodes);
   LayerMapping mapping;
   std::size_t budget = kMaxRules;
   reader.members(reader.root(), "the file", [&](const std::string& type, const Node& at, const Node& value) {
@@ -221,7 +222,7 @@ LayerMapping read_layer_mapping(const ByteSource& file) {
     if (!is_new) reader.fail_twice(at, type);
     LayerRules& rules = place->second;
     reader.members(
-        value, fmt::format("'{}'", Reader::shown(type)),
+        value, fmt::format("'{}'", MappingReader::shown(type)),
         [&](const std::string& path, const Node& key, const Node& target) {
           if (budget-- == 0) reader.fail(key, "refused: aliases stand for too many rules");
           const std::string& golden = reader.name(target, path);

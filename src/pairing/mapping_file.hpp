@@ -36,7 +36,7 @@ class NameMapping {
 };
 
 /// The lists that a rule of an api mapping may have.
-enum Section : std::size_t { kInputs, kOutputs, kParameters, kParametersGrad, kSections };
+enum ArgumentList : std::size_t { kInputs, kOutputs, kParameters, kParametersGrad, kSections };
 
 /// One entry of an api mapping: an operation of the target, its partner, and which arguments correspond.
 struct ApiRule {

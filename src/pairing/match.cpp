@@ -234,7 +234,7 @@ class Matcher {
 
   /// Pairs rows by the keys that follow from their entries' names.
   Matching plain(const EntryKeys& keys, const Rename& golden_rename) const {
-    const auto key = [&](const Item& item, std::string& buffer) { return Key{keys.of(item, buffer)}; };
+    const auto key = [&](const Item& item, std::string& buffer) { return RowKey{keys.of(item, buffer)}; };
     return finish({key, entry_keys(keys)}, golden_rename, kCheck);
   }
 
@@ -247,8 +247,8 @@ class Matcher {
     golden_numbers.reserve(golden_.items.size());
     std::string buffer;
     for (const Item& item : target_.items) {
-      const Key key = target_keys.of(item, buffer);
-      target_numbers.push_back(key.among == Key::Among::nothing ? kNoKey : number(key.text));
+      const RowKey key = target_keys.of(item, buffer);
+      target_numbers.push_back(key.among == RowKey::Among::nothing ? kNoKey : number(key.text));
     }
     for (const Item& item : golden_.items) golden_numbers.push_back(number(golden_keys.of(item, buffer)));
     return finish_pairs(target_, golden_, pair_in_step(target_numbers, golden_numbers), rules_, kCheck);
@@ -284,10 +284,10 @@ class Matcher {
   /// Pairs rows that the mapping names by the names it gives, and the others by their names.
   Matching data() const {
     const EntryKeys keys = this->keys(target_, {});
-    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+    const auto key = [&](const Item& item, std::string& buffer) -> RowKey {
       const std::string* mapped = options_.mapping->names.find(target_.name(item));
       if (mapped == nullptr) return {keys.of(item, buffer)};
-      return {*mapped, Key::Among::names};
+      return {*mapped, RowKey::Among::names};
     };
     Matching matching = finish({key, entry_keys(keys)}, {}, DtypeCheck::none);
     matching.mapping_applies = std::ranges::any_of(target_.items, [&](const Item& item) {
@@ -331,7 +331,7 @@ class Matcher {
       const auto rule = effective.find(operation_of(target_.text(entry.name)));
       rule_of.push_back(rule == effective.end() ? nullptr : rule->second);
     }
-    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+    const auto key = [&](const Item& item, std::string& buffer) -> RowKey {
       const ApiRule* rule = rule_of[item.api];
       const std::string_view entry = target_.text(target_.apis[item.api].name);
       const std::string_view name = target_.name(item);
@@ -341,7 +341,7 @@ class Matcher {
       const std::string_view rest = name.substr(entry.size());
       const std::string* partner =
           rest.starts_with(front) ? section->find(rest.substr(front.size())) : nullptr;
-      if (partner == nullptr) return {{}, Key::Among::nothing};
+      if (partner == nullptr) return {{}, RowKey::Among::nothing};
       buffer.assign(keys.of_entry(item.api));
       buffer += front;
       buffer += *partner;
@@ -361,13 +361,13 @@ class Matcher {
     const auto partner = [&](std::uint32_t api) {
       return partners[api] == kUnmatched ? "" : golden_.text(golden_.apis[partners[api]].name);
     };
-    const auto key = [&](const Item& item, std::string& buffer) -> Key {
+    const auto key = [&](const Item& item, std::string& buffer) -> RowKey {
       const std::string_view entry = target_.text(target_.apis[item.api].name);
       const std::string_view name = target_.name(item);
-      if (partners[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, Key::Among::nothing};
+      if (partners[item.api] == kUnmatched || !name.starts_with(entry)) return {{}, RowKey::Among::nothing};
       buffer.assign(partner(item.api));
       buffer += name.substr(entry.size());
-      return {buffer, Key::Among::names};
+      return {buffer, RowKey::Among::names};
     };
     Matching matching = finish({key, partner}, {}, DtypeCheck::none);
     matching.mapping_applies = mapped.mapping_applies;

@@ -54,11 +54,11 @@ CellNames::CellNames(const NameMapping& mapping, std::string file)
   });
 }
 
-CellNames::Found CellNames::first_in(std::string_view text, std::size_t from) const {
+CellNames::CellPlace CellNames::first_in(std::string_view text, std::size_t from) const {
   const auto key = [&](std::size_t place) -> const std::string& {
     return mapping_.entries()[sorted_[place]].first;
   };
-  Found best{mapping_.entries().size(), 0};
+  CellPlace best{mapping_.entries().size(), 0};
   for (std::size_t start = 0; start < text.size(); ++start) {
     // Narrows the keys that begin like the text at this position, by one more character each time.
     std::size_t low = 0;
@@ -96,7 +96,7 @@ std::string CellNames::translate(std::string_view path) {
   std::string text(path);
   if (text.size() > kLongestName) return text;
   for (std::size_t from = 0;;) {
-    const Found found = first_in(text, from);
+    const CellPlace found = first_in(text, from);
     if (found.entry == mapping_.entries().size()) return text;
     applied_ = true;
     const auto& [part, instead] = mapping_.entries()[found.entry];

@@ -35,12 +35,12 @@ class CellNames {
   bool applied() const { return applied_; }
 
  private:
-  struct Found {
+  struct CellPlace {
     std::size_t entry = 0;
     std::size_t at = 0;
   };
   /// The first entry of the file, from `from` on, whose key is in the text.
-  Found first_in(std::string_view text, std::size_t from) const;
+  CellPlace first_in(std::string_view text, std::size_t from) const;
   std::string translate(std::string_view path);
 
   const NameMapping& mapping_;

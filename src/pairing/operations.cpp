@@ -5,13 +5,13 @@ namespace msprobe::pairing {
 namespace {
 
 using dump::find_operation;
-using dump::Operation;
+using dump::KnownOperation;
 using Kind = dump::OperationKind;
 
 /// The row of an operation. A name without a row gets an empty one, which says nothing in particular.
-const Operation& row_of(std::string_view operation) {
-  static constexpr Operation kUnknown;
-  const Operation* const found = find_operation(operation);
+const KnownOperation& row_of(std::string_view operation) {
+  static constexpr KnownOperation kUnknown;
+  const KnownOperation* const found = find_operation(operation);
   return found == nullptr ? kUnknown : *found;
 }
 
@@ -31,7 +31,7 @@ bool is_known_operation(std::string_view operation) {
 }
 
 bool may_normalise(std::string_view operation) {
-  const Operation& row = row_of(operation);
+  const KnownOperation& row = row_of(operation);
   return row.kind == Kind::norm || row.kind == Kind::unknown || row.nature == Nature::normalising;
 }
 
@@ -40,7 +40,7 @@ bool is_elementwise(std::string_view operation) {
 }
 
 bool is_commutative(std::string_view operation) {
-  return row_of(operation).is(Operation::kCommutative);
+  return row_of(operation).is(KnownOperation::kCommutative);
 }
 
 bool is_product(std::string_view operation) {
@@ -49,7 +49,7 @@ bool is_product(std::string_view operation) {
 }
 
 bool gives_size(std::string_view operation) {
-  return row_of(operation).is(Operation::kSize);
+  return row_of(operation).is(KnownOperation::kSize);
 }
 
 bool is_recurrent(std::string_view operation) {
@@ -73,11 +73,11 @@ bool is_in_place(std::string_view operation) {
 }
 
 bool is_activation(std::string_view operation) {
-  return row_of(operation).is(Operation::kInPlaceGradient);
+  return row_of(operation).is(KnownOperation::kInPlaceGradient);
 }
 
 bool is_view(std::string_view operation) {
-  return row_of(operation).is(Operation::kView);
+  return row_of(operation).is(KnownOperation::kView);
 }
 
 bool is_communication(std::string_view operation) {
@@ -85,24 +85,24 @@ bool is_communication(std::string_view operation) {
 }
 
 bool only_moves(std::string_view operation) {
-  return row_of(operation).is(Operation::kView) || row_of(operation).is(Operation::kMoves);
+  return row_of(operation).is(KnownOperation::kView) || row_of(operation).is(KnownOperation::kMoves);
 }
 
 std::string_view family_of(std::string_view operation) {
-  const Operation& row = row_of(operation);
+  const KnownOperation& row = row_of(operation);
   if (row.kind == Kind::activation) return "activation";
   if (is_product(operation)) return "product";
   if (row.kind == Kind::norm || row.nature == Nature::normalising) return "norm";
-  return row.is(Operation::kLandmark) ? row.row : std::string_view();
+  return row.is(KnownOperation::kLandmark) ? row.row : std::string_view();
 }
 
 bool is_left_out(std::string_view operation) {
-  const Operation& row = row_of(operation);
-  return row.is(Operation::kLeftOut) && row.name == operation;
+  const KnownOperation& row = row_of(operation);
+  return row.is(KnownOperation::kLeftOut) && row.name == operation;
 }
 
 bool only_writes(std::string_view operation) {
-  return dump::has_in_place_mark(operation) && row_of(operation).is(Operation::kOverwrites);
+  return dump::has_in_place_mark(operation) && row_of(operation).is(KnownOperation::kOverwrites);
 }
 
 }  // namespace msprobe::pairing

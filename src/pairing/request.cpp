@@ -9,13 +9,13 @@
 
 namespace msprobe::pairing {
 
-Request::Request(const std::string& path) : path_(path) {
+RequestFile::RequestFile(const std::string& path) : path_(path) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
   json_ = nlohmann::json::parse(read_all(*open_file(path), kMostBytes), nullptr, false);
   if (!json_.is_object()) throw FormatError(display(path), "not a JSON object");
 }
 
-std::string Request::text(const char* key, bool required) const {
+std::string RequestFile::text(const char* key, bool required) const {
   const auto found = json_.find(key);
   if (found == json_.end()) {
     if (required) throw FormatError(display(path_), std::string("Missing ") + key);
@@ -25,7 +25,7 @@ std::string Request::text(const char* key, bool required) const {
   return found->get<std::string>();
 }
 
-bool Request::flag(const char* key, bool otherwise) const {
+bool RequestFile::flag(const char* key, bool otherwise) const {
   const auto found = json_.find(key);
   if (found == json_.end()) return otherwise;
   if (!found->is_boolean()) throw FormatError(display(path_), std::string(key) + " must be true or false");

@@ -7,10 +7,10 @@
 
 namespace msprobe::pairing {
 
-class Request {
+class RequestFile {
  public:
   /// Throws IoError; FormatError for a file that is not a JSON object.
-  explicit Request(const std::string& path);
+  explicit RequestFile(const std::string& path);
 
   const nlohmann::json& json() const { return json_; }
   /// Empty if the key does not exist. FormatError if its value is not a text, or if it is `required` and

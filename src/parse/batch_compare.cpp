@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using formats::StoredTensor;
 using formats::ValueReader;
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 constexpr int kDepth = 5;
 constexpr std::size_t kPiece = std::size_t{16} << 10;
@@ -66,7 +66,7 @@ double least_step(DType dtype) {
     case DType::complex128:
       return std::numeric_limits<double>::epsilon();
     default:
-      return tensor::info(dtype).kind == Kind::integer || tensor::info(dtype).kind == Kind::boolean
+      return tensor::info(dtype).kind == DTypeKind::integer || tensor::info(dtype).kind == DTypeKind::boolean
                  ? std::numeric_limits<double>::epsilon()
                  : static_cast<double>(std::numeric_limits<float>::epsilon());
   }
@@ -177,8 +177,8 @@ class BatchComparison {
     }
     if (left.numel() == 0) throw FormatError(display(left_path), "the data is empty");
     const Errors errors = largest_errors(left, right);
-    const Kind kind = tensor::info(left.dtype).kind;
-    const bool whole = kind == Kind::integer || kind == Kind::boolean;
+    const DTypeKind kind = tensor::info(left.dtype).kind;
+    const bool whole = kind == DTypeKind::integer || kind == DTypeKind::boolean;
     const auto number = [&](double value) {
       return whole ? python_repr(value) : formats::number_text(value, left.dtype);
     };

@@ -14,26 +14,26 @@ namespace msprobe::parse {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 constexpr std::size_t kCopyPiece = std::size_t{32} << 10;  // elements at a time
 
 /// Statistics of raw elements of any type.
-class Measure {
+class ElementStatistics {
  public:
-  explicit Measure(DType dtype) : dtype_(dtype), kind_(tensor::info(dtype).kind) {}
+  explicit ElementStatistics(DType dtype) : dtype_(dtype), kind_(tensor::info(dtype).kind) {}
 
   void add(std::span<const std::byte> raw, std::size_t count) {
     if (dtype_ == DType::int64) {
       accumulator_.add(std::span<const std::int64_t>(whole(signed_, raw, count)));
     } else if (dtype_ == DType::uint64) {
       accumulator_.add(std::span<const std::uint64_t>(whole(unsigned_, raw, count)));
-    } else if (kind_ == Kind::floating && dtype_ != DType::float64) {
+    } else if (kind_ == DTypeKind::floating && dtype_ != DType::float64) {
       singles_.resize(count);
       tensor::to_float(dtype_, raw, singles_);
       accumulator_.add(std::span<const float>(singles_));
     } else {
-      const bool complex = kind_ == Kind::complex;
+      const bool complex = kind_ == DTypeKind::complex;
       doubles_.resize(complex ? 2 * count : count);
       tensor::to_double(dtype_, raw, doubles_);
       if (complex) {
@@ -56,7 +56,7 @@ class Measure {
   }
 
   DType dtype_;
-  Kind kind_;
+  DTypeKind kind_;
   tensor::StatisticsAccumulator accumulator_;
   std::vector<float> singles_;
   std::vector<double> doubles_;
@@ -67,7 +67,7 @@ class Measure {
 /// The elements as `to`: widened, or as they are.
 std::span<std::byte> convert(DType from, DType to, std::span<std::byte> raw, std::vector<float>& buffer) {
   const bool same_bytes =
-      from == to || tensor::info(from).kind == Kind::integer;  // quantized: their integers
+      from == to || tensor::info(from).kind == DTypeKind::integer;  // quantized: their integers
   if (same_bytes) return raw;
   const bool complex = from == DType::complex32;
   buffer.resize(raw.size() / (complex ? sizeof(std::uint16_t) : tensor::info(from).size));
@@ -80,7 +80,7 @@ std::span<std::byte> convert(DType from, DType to, std::span<std::byte> raw, std
 tensor::Statistics copy_tensor(const formats::StoredTensor& source, DType to, formats::TensorWriter& writer) {
   const std::size_t size = tensor::info(source.dtype).size;
   formats::ElementReader reader(source);
-  Measure measure(source.dtype);
+  ElementStatistics measure(source.dtype);
   std::vector<std::byte> raw;
   std::vector<float> widened;
   while (reader.remaining() > 0) {

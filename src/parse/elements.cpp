@@ -23,7 +23,7 @@ namespace {
 
 using formats::StoredTensor;
 using formats::ValueReader;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 constexpr std::size_t kElementsAtOnce = std::size_t{16} << 10;
 constexpr std::size_t kShownRows = 16;
@@ -43,7 +43,7 @@ std::string tuple_text(const std::vector<std::int64_t>& shape) {
 }
 
 std::string extremum_text(double value, const StoredTensor& tensor) {
-  if (tensor::info(tensor.dtype).kind == Kind::boolean) return value != 0 ? "True" : "False";
+  if (tensor::info(tensor.dtype).kind == DTypeKind::boolean) return value != 0 ? "True" : "False";
   return formats::number_text(value, tensor.dtype);
 }
 
@@ -82,7 +82,7 @@ class FloatFeed {
   std::vector<float> out_;
 };
 
-bool is_close(float left, float right, float difference, const Tolerance& tolerance) {
+bool is_close(float left, float right, float difference, const ElementTolerance& tolerance) {
   if (!std::isfinite(left) || !std::isfinite(right)) return left == right;
   return static_cast<double>(difference) <=
          tolerance.absolute + tolerance.relative * std::fabs(static_cast<double>(right));
@@ -121,8 +121,8 @@ std::string specification(const StoredTensor& tensor, const std::string& path) {
   if (tensor.numel() == 0) throw FormatError(display(path), "the data is empty");
   tensor::Statistics statistics = formats::statistics_of(tensor);
   if (statistics.nan > 0) statistics.max = statistics.min = std::numeric_limits<double>::quiet_NaN();
-  const Kind kind = tensor::info(tensor.dtype).kind;
-  const bool whole = kind == Kind::integer || kind == Kind::boolean;
+  const DTypeKind kind = tensor::info(tensor.dtype).kind;
+  const bool whole = kind == DTypeKind::integer || kind == DTypeKind::boolean;
   const std::string mean =
       whole ? python_repr(statistics.mean()) : formats::number_text(statistics.mean(), tensor.dtype);
   const auto range = formats::integer_range(tensor.dtype, statistics);
@@ -178,7 +178,7 @@ std::string show_tensor(const std::string& path) {
 }
 
 ElementComparison compare_elements(const StoredTensor& left, const StoredTensor& right,
-                                   const Tolerance& tolerance, std::size_t rows) {
+                                   const ElementTolerance& tolerance, std::size_t rows) {
   ElementComparison result;
   result.count = static_cast<std::uint64_t>(std::max(left.numel(), right.numel()));
   FloatFeed left_feed(left);

@@ -42,7 +42,7 @@ struct ElementComparison {
   std::vector<ElementRow> first_wrong;
 };
 
-struct Tolerance {
+struct ElementTolerance {
   double absolute = 0.001;
   double relative = 0.001;
 };
@@ -50,13 +50,13 @@ struct Tolerance {
 /// Compares both sides as float32, flattened; the shorter one is extended with zeros. At most `rows` rows in
 /// each list.
 ElementComparison compare_elements(const formats::StoredTensor& left, const formats::StoredTensor& right,
-                                   const Tolerance& tolerance, std::size_t rows);
+                                   const ElementTolerance& tolerance, std::size_t rows);
 
 struct CompareRequest {
   std::string left;
   std::string right;
   std::size_t rows = 20;
-  Tolerance tolerance;
+  ElementTolerance tolerance;
   bool save = false;
 };
 

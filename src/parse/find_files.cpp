@@ -34,9 +34,9 @@ std::optional<fs::path> real_path(const fs::path& path) {
   return result;
 }
 
-class Finder {
+class InputFinder {
  public:
-  Finder(InputFiles& found, bool recursive, const std::string& output)
+  InputFinder(InputFiles& found, bool recursive, const std::string& output)
       : found_(found), recursive_(recursive), real_root_(real_path(found.root)), output_(real_path(output)) {}
 
   void run() {
@@ -135,7 +135,7 @@ InputFiles find_files(const std::string& path, bool recursive, const std::string
   }
   found.root = path;
   found.cache = cache_of_snapshot(path);
-  Finder(found, recursive, output).run();
+  InputFinder(found, recursive, output).run();
   if (found.names.empty() && found.refused.empty()) {
     std::error_code ignored;
     const std::vector<std::string> folders =

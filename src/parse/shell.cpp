@@ -61,9 +61,9 @@ WordOption text_option(std::string_view name, std::string_view long_name, std::s
   return {name, long_name, argument, required, help, [&value](const std::string& text) { value = text; }};
 }
 
-class Shell {
+class ParseShell {
  public:
-  explicit Shell(Progress* progress) : progress_(progress) {}
+  explicit ParseShell(Progress* progress) : progress_(progress) {}
 
   /// False if standard output is no longer read.
   bool run(LineInput& input) {
@@ -318,7 +318,7 @@ class Shell {
 }  // namespace
 
 Outcome run_shell(const Context& context) {
-  Shell shell(context.progress);
+  ParseShell shell(context.progress);
   // If the input is not a terminal, a prompt would only clutter the output.
   if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) {
     write_all(STDOUT_FILENO, kBanner, "standard output");

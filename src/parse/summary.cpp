@@ -15,7 +15,7 @@ namespace msprobe::parse {
 namespace {
 
 /// A row of the table: a file, and the tensor of it unless the file failed as a whole.
-struct Row {
+struct SummaryRow {
   const FileResult* file = nullptr;
   const TensorResult* tensor = nullptr;
   const std::string& problem() const {
@@ -24,8 +24,8 @@ struct Row {
   }
 };
 
-std::vector<Row> rows_of(const ParseReport& report) {
-  std::vector<Row> rows;
+std::vector<SummaryRow> rows_of(const ParseReport& report) {
+  std::vector<SummaryRow> rows;
   for (const FileResult& file : report.files) {
     if (file.tensors.empty()) rows.push_back({&file, nullptr});
     for (const TensorResult& tensor : file.tensors) rows.push_back({&file, &tensor});
@@ -50,7 +50,7 @@ report::Cell integer_cell(const std::string& digits) {
   return report::Structured{digits, digits};  // of uint64
 }
 
-bool has_numbers(const Row& row) {
+bool has_numbers(const SummaryRow& row) {
   return row.tensor != nullptr && row.tensor->statistics && row.tensor->statistics->count > 0;
 }
 
@@ -63,7 +63,7 @@ class SummaryTable final : public report::Table {
 
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
     using report::Text;
-    const Row& row = rows_[index];
+    const SummaryRow& row = rows_[index];
     cells.clear();
     scratch.clear();
     const auto text = [&](std::string value) { cells.emplace_back(Text{scratch.keep(std::move(value))}); };
@@ -97,7 +97,7 @@ class SummaryTable final : public report::Table {
   }
 
  private:
-  std::vector<Row> rows_;
+  std::vector<SummaryRow> rows_;
   std::vector<std::string> columns_ = {"File", "Tensor", "Status", "Dtype", "Written dtype", "Shape",
                                        "Min",  "Max",    "Mean",   "Norm",  "Output",        "Message"};
 };
@@ -113,16 +113,16 @@ const char* plural(std::size_t count) {
 }  // namespace
 
 std::string render_summary(const ParseReport& report, std::size_t rows, bool color) {
-  std::vector<Row> good;
-  std::vector<Row> bad;
-  for (const Row& row : rows_of(report)) (row.problem().empty() ? good : bad).push_back(row);
+  std::vector<SummaryRow> good;
+  std::vector<SummaryRow> bad;
+  for (const SummaryRow& row : rows_of(report)) (row.problem().empty() ? good : bad).push_back(row);
   report::TerminalStyle style;
   style.width = report::terminal_width(STDERR_FILENO);
   style.color = color;
   std::string text;
   if (!good.empty()) {
     std::vector<std::vector<std::string>> lines;
-    for (const Row& row : std::span(good).first(std::min(rows, good.size()))) {
+    for (const SummaryRow& row : std::span(good).first(std::min(rows, good.size()))) {
       const TensorResult& tensor = *row.tensor;
       std::string name = tensor.output;
       if (!tensor.name.empty() && name.find(tensor.name) == std::string::npos) name += ": " + tensor.name;
@@ -143,7 +143,7 @@ std::string render_summary(const ParseReport& report, std::size_t rows, bool col
   if (!bad.empty()) {
     text += report::paint("not converted:", report::Color::red, color) + "\n";
     std::size_t shown = 0;
-    for (const Row& row : std::span(bad).first(std::min(rows, bad.size()))) {
+    for (const SummaryRow& row : std::span(bad).first(std::min(rows, bad.size()))) {
       text += "  " + display(row.file->file);
       if (row.tensor != nullptr && !row.tensor->name.empty()) text += ": " + display(row.tensor->name);
       text += ": " + row.problem() + "\n";

@@ -76,14 +76,14 @@ void each_part(std::string_view text, Visit visit) {
 }  // namespace
 
 void append_spelled(std::string& out, const Spelled& number) {
-  if (number.kind == Spelled::Kind::integer) {
+  if (number.kind == Spelled::NumberForm::integer) {
     std::array<char, 24> digits;
     out.append(digits.data(),
                std::to_chars(digits.data(), digits.data() + digits.size(), number.integer).ptr);
     return;
   }
   append_python_repr(out, number.value);
-  if (number.kind == Spelled::Kind::percent) out += '%';
+  if (number.kind == Spelled::NumberForm::percent) out += '%';
 }
 
 bool looks_like_formula(std::string_view text) {

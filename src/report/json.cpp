@@ -37,7 +37,7 @@ struct JsonCellAppender {
     }
   }
   void operator()(const Spelled& number) const {
-    const bool quoted = number.kind == Spelled::Kind::percent || !std::isfinite(number.value);
+    const bool quoted = number.kind == Spelled::NumberForm::percent || !std::isfinite(number.value);
     if (quoted) out += '"';
     append_spelled(out, number);
     if (quoted) out += '"';

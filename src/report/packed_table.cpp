@@ -61,9 +61,9 @@ void carry(auto& packet, Carried<PackedCell> auto& cell) {
   }
 }
 
-class Packer {
+class TablePacker {
  public:
-  explicit Packer(const Table& table) : table_(table) {}
+  explicit TablePacker(const Table& table) : table_(table) {}
 
   PackedRows run(RowRange part) {
     rows_.columns = table_.columns();
@@ -148,7 +148,7 @@ class UnpackedTable final : public Table {
         return Structured{known(rows_.texts, cell.text), known(rows_.texts, cell.json),
                           cell.list == 0 ? nullptr : &known(rows_.lists, cell.list - 1)};
       case kSpelled:
-        return Spelled{static_cast<Spelled::Kind>(cell.kind), cell.real, cell.integer};
+        return Spelled{static_cast<Spelled::NumberForm>(cell.kind), cell.real, cell.integer};
       case kReal:
         return cell.real;
       case kInteger:
@@ -170,7 +170,7 @@ class UnpackedTable final : public Table {
 
 std::string pack_rows(const Table& table, RowRange part) {
   PacketWriter packet;
-  packet(Packer(table).run(part));
+  packet(TablePacker(table).run(part));
   return packet.take();
 }
 

@@ -34,8 +34,8 @@ struct Structured {
 /// sides. Spelled as in Python, with `%` after a percentage; JSON has a string for a percentage and for a
 /// number that is not finite.
 struct Spelled {
-  enum class Kind : std::uint8_t { real, integer, percent };
-  Kind kind = Kind::integer;
+  enum class NumberForm : std::uint8_t { real, integer, percent };
+  NumberForm kind = NumberForm::integer;
   double value = 0;          // for every kind
   std::int64_t integer = 0;  // the digits of an integer
 };

@@ -180,14 +180,14 @@ class RowWriter {
     const std::string_view quoted = quote_prefix_ ? kQuotedStyle.at(severity) : std::string_view();
     begin_row(out, number, wrap_lines_ ? lines_of(cells) : 1);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      const Place place{openings_.at(i), number, style, quoted, wrapped};
+      const CellMarkup place{openings_.at(i), number, style, quoted, wrapped};
       std::visit([&](const auto& cell) { append_cell(out, place, cell); }, cells[i]);
     }
     out += "</row>";
   }
 
  private:
-  struct Place {
+  struct CellMarkup {
     std::string_view opening;
     std::string_view number;
     std::string_view style;
@@ -210,7 +210,7 @@ class RowWriter {
     }
     out += "\">";
   }
-  static void begin_cell(std::string& out, const Place& place, std::string_view rest) {
+  static void begin_cell(std::string& out, const CellMarkup& place, std::string_view rest) {
     out += place.opening;
     out += place.number;
     out += '"';
@@ -218,7 +218,7 @@ class RowWriter {
     out += rest;
   }
 
-  static void append_text(std::string& out, const Place& place, std::string_view text) {
+  static void append_text(std::string& out, const CellMarkup& place, std::string_view text) {
     if (text.empty()) {
       if (!place.style.empty()) begin_cell(out, place, "/>");
       return;
@@ -232,30 +232,30 @@ class RowWriter {
       return;
     }
     if (!place.quoted_style.empty() && looks_like_formula(text)) {
-      const Place quoted{place.opening, place.number, place.quoted_style, {}, {}};
+      const CellMarkup quoted{place.opening, place.number, place.quoted_style, {}, {}};
       begin_cell(out, quoted, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
       append_xml(out, text, kMostCellText);
     } else {
       const bool lines = text.find('\n') != std::string_view::npos;
-      const Place shown{place.opening, place.number, lines ? place.wrapped_style : place.style, {}, {}};
+      const CellMarkup shown{place.opening, place.number, lines ? place.wrapped_style : place.style, {}, {}};
       begin_cell(out, shown, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
       append_xml(out, safe_text(text), kMostCellText);
     }
     out += "</t></is></c>";
   }
 
-  static void append_cell(std::string& out, const Place& place, const Text& text) {
+  static void append_cell(std::string& out, const CellMarkup& place, const Text& text) {
     append_text(out, place, text.value);
   }
-  static void append_cell(std::string& out, const Place& place, const Structured& text) {
+  static void append_cell(std::string& out, const CellMarkup& place, const Structured& text) {
     append_text(out, place, text.value);
   }
-  static void append_cell(std::string& out, const Place& place, const Spelled& number) {
+  static void append_cell(std::string& out, const CellMarkup& place, const Spelled& number) {
     begin_cell(out, place, " t=\"str\"><v>");
     append_spelled(out, number);
     out += "</v></c>";
   }
-  static void append_cell(std::string& out, const Place& place, double value) {
+  static void append_cell(std::string& out, const CellMarkup& place, double value) {
     if (std::isfinite(value)) {
       begin_cell(out, place, "><v>");
       append_number(out, value);
@@ -266,12 +266,12 @@ class RowWriter {
       out += "</v></c>";
     }
   }
-  static void append_cell(std::string& out, const Place& place, std::int64_t value) {
+  static void append_cell(std::string& out, const CellMarkup& place, std::int64_t value) {
     begin_cell(out, place, "><v>");
     fmt::format_to(std::back_inserter(out), "{}", value);
     out += "</v></c>";
   }
-  static void append_cell(std::string& out, const Place& place, bool value) {
+  static void append_cell(std::string& out, const CellMarkup& place, bool value) {
     begin_cell(out, place, value ? " t=\"b\"><v>1</v></c>" : " t=\"b\"><v>0</v></c>");
   }
 
@@ -352,11 +352,11 @@ void write_sheet(archive::ZipWriter& zip, const Sheet& sheet, bool selected, con
   std::string head = sheet_head(sheet, selected);
   if (!table.columns().empty()) writer.append_header(head);
   append(zip, head);
-  struct Block {
+  struct SheetBlock {
     std::string xml;
     archive::DeflatedBlock deflated;
   };
-  const auto make = [&](RowRange part, Block& block) {
+  const auto make = [&](RowRange part, SheetBlock& block) {
     std::vector<Cell> cells;
     Scratch scratch;
     block.xml.clear();
@@ -364,7 +364,8 @@ void write_sheet(archive::ZipWriter& zip, const Sheet& sheet, bool selected, con
     archive::deflate_block(block.xml, block.deflated);
     return block.xml.size();
   };
-  each_block<Block>(sheet.rows, options, make, [&](const Block& block) { zip.append(block.deflated); });
+  each_block<SheetBlock>(sheet.rows, options, make,
+                         [&](const SheetBlock& block) { zip.append(block.deflated); });
   append(zip, sheet_tail(sheet));
 }
 

@@ -47,9 +47,9 @@ std::uint32_t masked_checksum(std::string_view bytes) {
 }
 
 /// Writes a record, whose length is known only at its end.
-class Record {
+class EventRecord {
  public:
-  explicit Record(std::string& out) : out_(out), begin_(out.size()) { out.append(kHead, '\0'); }
+  explicit EventRecord(std::string& out) : out_(out), begin_(out.size()) { out.append(kHead, '\0'); }
 
   void finish() {
     std::string head;
@@ -90,7 +90,7 @@ void append_value(std::string& out, const Scalar& scalar) {
 
 void append_event_version(std::string& out, double time) {
   constexpr std::string_view kVersion = "brain.Event:2";
-  Record record(out);
+  EventRecord record(out);
   append_time(out, time);
   append_field(out, kEventVersion, kSized);
   append_varint(out, kVersion.size());
@@ -99,7 +99,7 @@ void append_event_version(std::string& out, double time) {
 }
 
 void append_event(std::string& out, double time, std::int64_t step, std::span<const Scalar> scalars) {
-  Record record(out);
+  EventRecord record(out);
   append_time(out, time);
   append_field(out, kEventStep, kVarint);
   append_varint(out, static_cast<std::uint64_t>(step));

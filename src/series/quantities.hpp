@@ -22,10 +22,10 @@ struct Quantity {
 const Quantity* find_quantity(std::string_view name);
 
 /// The statistics of a tensor, in the order of the manual.
-enum class Statistic : std::uint8_t { norm, min, max, zeros, nans, id, mean, shape, dtype };
+enum class MonitorStatistic : std::uint8_t { norm, min, max, zeros, nans, id, mean, shape, dtype };
 inline constexpr std::array<std::string_view, 9> kStatisticNames = {"norm", "min",  "max",   "zeros", "nans",
                                                                     "id",   "mean", "shape", "dtype"};
-constexpr std::string_view name_of(Statistic statistic) {
+constexpr std::string_view name_of(MonitorStatistic statistic) {
   return kStatisticNames[static_cast<std::size_t>(statistic)];
 }
 

@@ -10,8 +10,8 @@
 namespace msprobe::sheets {
 
 struct Cell {
-  enum class Kind : std::uint8_t { empty, text, number, boolean };
-  Kind kind = Kind::empty;
+  enum class CellKind : std::uint8_t { empty, text, number, boolean };
+  CellKind kind = CellKind::empty;
   double number = 0;  // 0 or 1 for a boolean
   std::string_view text;
 };

@@ -145,7 +145,7 @@ class SheetHandler final : public XmlHandler {
 
  private:
   struct Stored {
-    Cell::Kind kind = Cell::Kind::empty;
+    Cell::CellKind kind = Cell::CellKind::empty;
     double number = 0;
     std::size_t begin = 0;  // in the row's text, or the number of a shared text
     std::size_t end = 0;
@@ -177,22 +177,22 @@ class SheetHandler final : public XmlHandler {
     if (type_ == "s") {
       const std::uint64_t index = whole(text);
       if (index >= shared_.size()) throw BrokenPart("there is no shared text " + std::to_string(index));
-      cell = {Cell::Kind::text, 0, index, 0, true};
+      cell = {Cell::CellKind::text, 0, index, 0, true};
       text_.resize(begin_);
     } else if (type_ == "b") {
-      cell = {Cell::Kind::boolean, text == "1" || text == "true" ? 1.0 : 0.0, 0, 0, false};
+      cell = {Cell::CellKind::boolean, text == "1" || text == "true" ? 1.0 : 0.0, 0, 0, false};
     } else if (number) {
       const auto value = parse_number(text);
       if (!value || !std::isfinite(*value))
         throw BrokenPart("'" + display(text.substr(0, 40)) + "' is not a number");
-      cell = {Cell::Kind::number, *value, 0, 0, false};
+      cell = {Cell::CellKind::number, *value, 0, 0, false};
     } else {
       if (text.find("_x") != std::string_view::npos) {
         const std::string plain = unescaped(text);
         text_.resize(begin_);
         text_ += plain;
       }
-      cell = {Cell::Kind::text, 0, begin_, text_.size(), false};
+      cell = {Cell::CellKind::text, 0, begin_, text_.size(), false};
     }
   }
 
@@ -207,7 +207,7 @@ class SheetHandler final : public XmlHandler {
     row_.clear();
     for (const Stored& cell : cells_) {
       std::string_view text;
-      if (cell.kind == Cell::Kind::text) {
+      if (cell.kind == Cell::CellKind::text) {
         text = cell.shared ? shared_.at(cell.begin)
                            : std::string_view(text_).substr(cell.begin, cell.end - cell.begin);
       }

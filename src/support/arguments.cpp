@@ -38,7 +38,7 @@ class Rewriter {
   Rewriter(const std::vector<std::string>& in, const ProgramInfo& program)
       : in_(in), program_(program), scope_(&program.program) {}
 
-  Rewritten run() {
+  RewrittenArguments run() {
     for (; next_ < in_.size();) {
       const std::string& word = in_[next_++];
       if (word == "--") {
@@ -267,7 +267,7 @@ std::string parser_name(std::string_view command) {
   return name;
 }
 
-Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program) {
+RewrittenArguments rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program) {
   return Rewriter(arguments, program).run();
 }
 

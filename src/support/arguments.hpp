@@ -13,7 +13,7 @@ namespace msprobe {
 /// The name that the parser uses for a command: it contains no blanks.
 std::string parser_name(std::string_view command);
 
-struct Rewritten {
+struct RewrittenArguments {
   std::vector<std::string> words;
   std::string group;  // the first word of commands' names, if no second one follows
 };
@@ -22,6 +22,6 @@ struct Rewritten {
 /// long form, `--target-path` becomes `--target_path` (and the other way round), and a `-f` after the command
 /// without a framework becomes --fuzzy_match, as in the 8.1.1 command line. Throws UsageError for an unknown
 /// option or command, for a value where none is allowed, and for a missing value.
-Rewritten rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program);
+RewrittenArguments rewrite_arguments(const std::vector<std::string>& arguments, const ProgramInfo& program);
 
 }  // namespace msprobe

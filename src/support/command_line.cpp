@@ -139,7 +139,7 @@ CommandLine::~CommandLine() = default;
 
 Request CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App& program = impl_->program;
-  Rewritten rewritten = rewrite_arguments(arguments, describe());
+  RewrittenArguments rewritten = rewrite_arguments(arguments, describe());
   std::vector<std::string>& words = rewritten.words;
   std::reverse(words.begin(), words.end());  // the parser needs the last word first
   const OptionList* options = nullptr;       // of the command
@@ -156,21 +156,21 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
   try {
     program.parse(words);
   } catch (const CLI::CallForHelp&) {
-    return {Request::Kind::help, chosen(), impl_->globals, rewritten.group};
+    return {Request::RequestedAction::help, chosen(), impl_->globals, rewritten.group};
   } catch (const CLI::ParseError& error) {
-    if (impl_->version) return {Request::Kind::version, nullptr, impl_->globals};
+    if (impl_->version) return {Request::RequestedAction::version, nullptr, impl_->globals};
     const Command* command = chosen();
     throw as_usage_error(error, program,
                          command == nullptr ? "try 'msprobe --help'"
                                             : fmt::format("try 'msprobe {} --help'", command->name()));
   }
-  if (impl_->version) return {Request::Kind::version, nullptr, impl_->globals};
+  if (impl_->version) return {Request::RequestedAction::version, nullptr, impl_->globals};
   Command* command = chosen();
   if (command != nullptr) {
     options->check_rules();
-    return {Request::Kind::run, command, impl_->globals};
+    return {Request::RequestedAction::run, command, impl_->globals};
   }
-  if (arguments.empty()) return {Request::Kind::help, nullptr, impl_->globals};
+  if (arguments.empty()) return {Request::RequestedAction::help, nullptr, impl_->globals};
   if (!rewritten.group.empty())
     throw UsageError(fmt::format("'msprobe {}' needs a command", rewritten.group),
                      fmt::format("try 'msprobe {} --help'", rewritten.group));

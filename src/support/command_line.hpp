@@ -43,8 +43,8 @@ bool is_group(const ProgramInfo& program, std::string_view word);
 
 /// The user's request. `command` is null for help and version of the program and for help of a group.
 struct Request {
-  enum class Kind { help, version, run };
-  Kind kind = Kind::help;
+  enum class RequestedAction { help, version, run };
+  RequestedAction kind = RequestedAction::help;
   Command* command = nullptr;
   GlobalOptions globals;
   std::string group = {};  // the group whose help is requested

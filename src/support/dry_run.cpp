@@ -24,7 +24,7 @@ std::string range_of(const std::vector<T>& values, std::string (*text)(std::uint
 
 void DryRun::share(const SharedWork& work) {
   if (work.bytes.empty()) return;
-  Part& part = parts_.emplace_back();
+  DryRunPart& part = parts_.emplace_back();
   part.units = work.units;
   part.bytes = work.bytes;
   for (const std::size_t unit : largest_first(work.bytes)) {
@@ -41,7 +41,7 @@ std::string DryRun::plan() const {
   double last = 0;
   double sum = 0;
   std::string out;
-  for (const Part& part : parts_) {
+  for (const DryRunPart& part : parts_) {
     const std::uint64_t all = std::accumulate(part.bytes.begin(), part.bytes.end(), std::uint64_t{0});
     out += fmt::format("{}{} {}, {}; the largest:\n", out.empty() ? "" : "then ",
                        human_count(part.bytes.size()), part.units, human_bytes(all));

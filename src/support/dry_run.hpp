@@ -28,14 +28,14 @@ class DryRun final : public Team {
   std::string plan() const;
 
  private:
-  struct Part {
+  struct DryRunPart {
     std::string units;
     std::vector<std::uint64_t> bytes;
     std::vector<std::string> largest;  // names, the largest first
   };
 
   std::size_t processes_;
-  std::vector<Part> parts_;  // one after another
+  std::vector<DryRunPart> parts_;  // one after another
 };
 
 }  // namespace msprobe

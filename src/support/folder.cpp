@@ -26,13 +26,13 @@ bool is_beneath(const fs::path& path, const fs::path& folder) {
   return end == folder.end();
 }
 
-std::vector<std::string> names_in(const std::string& folder, Named which) {
+std::vector<std::string> names_in(const std::string& folder, WhichNames which) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (which == Named::folders && !entry->is_directory(ignored)) continue;
-    if (which == Named::regular_files && !entry->is_regular_file(ignored)) continue;
+    if (which == WhichNames::folders && !entry->is_directory(ignored)) continue;
+    if (which == WhichNames::regular_files && !entry->is_regular_file(ignored)) continue;
     names.push_back(entry->path().filename().string());
   }
   if (error) throw IoError(display(folder), error.message());

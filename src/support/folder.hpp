@@ -18,10 +18,10 @@ bool is_folder(const std::string& path);
 /// True for the folder itself and for paths below it. Both are in the form of std::filesystem::canonical().
 bool is_beneath(const std::filesystem::path& path, const std::filesystem::path& folder);
 
-enum class Named : std::uint8_t { all, folders, regular_files };  // links count as their targets
+enum class WhichNames : std::uint8_t { all, folders, regular_files };  // links count as their targets
 
 /// Names in a folder, sorted. Throws IoError if it cannot be read.
-std::vector<std::string> names_in(const std::string& folder, Named which = Named::all);
+std::vector<std::string> names_in(const std::string& folder, WhichNames which = WhichNames::all);
 
 /// The folder of a model in Hugging Face's cache, if `folder` is one of its snapshots: the files of a
 /// snapshot are links to `blobs` in that folder. Empty for other folders.

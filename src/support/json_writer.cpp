@@ -127,7 +127,7 @@ void append_json_line(std::string& out, int level, int indent) {
 void JsonWriter::element() {
   started_ = true;
   if (frames_.empty()) return;
-  Frame& frame = frames_.back();
+  OpenContainer& frame = frames_.back();
   if (frame.count++ > 0) text_ += style_.indent == 0 && !style_.compact ? ", " : ",";
   append_json_line(text_, level(), style_.indent);
 }
@@ -150,7 +150,7 @@ void JsonWriter::open(bool object) {
 }
 
 void JsonWriter::close() {
-  const Frame frame = frames_.back();
+  const OpenContainer frame = frames_.back();
   frames_.pop_back();
   started_ = false;
   // An empty container stays on its line.

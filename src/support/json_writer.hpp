@@ -113,7 +113,7 @@ class JsonWriter {
   std::string take() { return std::move(text_); }
 
  private:
-  struct Frame {
+  struct OpenContainer {
     bool object = false;
     std::uint64_t count = 0;
   };
@@ -124,7 +124,7 @@ class JsonWriter {
   JsonStyle style_;
   int level_;
   bool started_ = false;  // by key() or element()
-  std::vector<Frame> frames_;
+  std::vector<OpenContainer> frames_;
   std::string text_;
 };
 

@@ -13,8 +13,8 @@ namespace msprobe {
 
 class RuleFile {
  public:
-  using Kind = YamlDocument::Kind;
-  using Node = YamlDocument::Node;
+  using Kind = YamlDocument::YamlKind;
+  using Node = YamlDocument::YamlNode;
 
   /// Messages begin with `name`. Throws FormatError with file and line for broken YAML and for anchors.
   RuleFile(const std::string& name, std::string_view text);

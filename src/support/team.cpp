@@ -7,7 +7,7 @@
 namespace msprobe {
 namespace {
 
-class Alone final : public Team {
+class SingleProcess final : public Team {
  public:
   void share(const SharedWork& work) override { do_alone(work); }
   bool is_root() const override { return true; }
@@ -22,7 +22,7 @@ Team* g_team = nullptr;
 }  // namespace
 
 Team& team() {
-  static Alone alone;
+  static SingleProcess alone;
   return g_team == nullptr ? alone : *g_team;
 }
 

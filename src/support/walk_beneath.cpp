@@ -37,9 +37,9 @@ class Descriptor {
   int value_;
 };
 
-class Walk {
+class PathWalk {
  public:
-  explicit Walk(int root) : root_(root) {}
+  explicit PathWalk(int root) : root_(root) {}
 
   int open(std::string_view relative, int flags) {
     if (!queue(relative)) return -1;
@@ -110,7 +110,7 @@ class Walk {
 }  // namespace
 
 int walk_beneath(int folder, const std::string& relative, int flags) {
-  return Walk(folder).open(relative, flags);
+  return PathWalk(folder).open(relative, flags);
 }
 
 }  // namespace msprobe

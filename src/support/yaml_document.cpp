@@ -63,11 +63,11 @@ class YamlDocumentReader {
   }
 
  private:
-  using Kind = YamlDocument::Kind;
-  using Node = YamlDocument::Node;
+  using Kind = YamlDocument::YamlKind;
+  using Node = YamlDocument::YamlNode;
 
   /// A list or map that has not ended yet.
-  struct Open {
+  struct OpenNode {
     std::uint32_t node = 0;
     std::vector<std::uint32_t> children;
   };
@@ -106,7 +106,7 @@ class YamlDocumentReader {
   }
 
   void close() {
-    const Open done = std::move(open_.back());
+    const OpenNode done = std::move(open_.back());
     open_.pop_back();
     Node& node = document_.nodes_[done.node];
     node.first_child = static_cast<std::uint32_t>(document_.children_.size());
@@ -115,7 +115,7 @@ class YamlDocumentReader {
   }
 
   bool is_open(std::uint32_t node) const {
-    for (const Open& one : open_) {
+    for (const OpenNode& one : open_) {
       if (one.node == node) return true;
     }
     return false;
@@ -143,7 +143,7 @@ class YamlDocumentReader {
   YamlDocument& document_;
   const YamlDocument::Limits& limits_;
   YamlParser parser_;
-  std::vector<Open> open_;
+  std::vector<OpenNode> open_;
   std::unordered_map<std::string, std::uint32_t> anchors_;
   std::uint64_t aliases_ = 0;
 };
@@ -153,7 +153,7 @@ YamlDocument::YamlDocument(std::string_view text, const std::string& file, const
   YamlDocumentReader(*this, text, limits).run();
 }
 
-void YamlDocument::fail(const Node& node, std::string_view reason) const {
+void YamlDocument::fail(const YamlNode& node, std::string_view reason) const {
   fail_at(file_, node.line, reason);
 }
 

@@ -12,13 +12,13 @@ namespace msprobe {
 
 class YamlDocument {
  public:
-  enum class Kind : std::uint8_t { scalar, list, map };
+  enum class YamlKind : std::uint8_t { scalar, list, map };
   struct Limits {
     int max_depth = 100;
     std::uint64_t max_nodes = 1'000'000;
   };
-  struct Node {
-    Kind kind = Kind::scalar;
+  struct YamlNode {
+    YamlKind kind = YamlKind::scalar;
     bool plain = false;  // a scalar without quotes and tag
     std::uint32_t line = 0;
     std::uint32_t first_child = 0;
@@ -28,11 +28,11 @@ class YamlDocument {
 
     /// True for a missing value: `~`, `null`, or nothing at all.
     bool is_null() const {
-      return kind == Kind::scalar && plain &&
+      return kind == YamlKind::scalar && plain &&
              (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
     }
     /// True for a scalar with a value.
-    bool is_text() const { return kind == Kind::scalar && !is_null(); }
+    bool is_text() const { return kind == YamlKind::scalar && !is_null(); }
   };
 
   /// Reads the one document in `text`, which may be empty. Throws FormatError with `file` and the line for
@@ -41,20 +41,20 @@ class YamlDocument {
   YamlDocument(std::string_view text, const std::string& file, const Limits& limits);
 
   bool empty() const { return nodes_.empty(); }
-  const Node& root() const { return nodes_.front(); }
+  const YamlNode& root() const { return nodes_.front(); }
   /// The number of children: the elements of a list, or key, value, key, value … of a map.
-  std::size_t size(const Node& node) const { return node.child_count; }
-  const Node& child(const Node& node, std::size_t index) const {
+  std::size_t size(const YamlNode& node) const { return node.child_count; }
+  const YamlNode& child(const YamlNode& node, std::size_t index) const {
     return nodes_[children_[node.first_child + index]];
   }
 
   /// Throws a FormatError about a node.
-  [[noreturn]] void fail(const Node& node, std::string_view reason) const;
+  [[noreturn]] void fail(const YamlNode& node, std::string_view reason) const;
 
  private:
   friend class YamlDocumentReader;
   std::string file_;
-  std::vector<Node> nodes_;
+  std::vector<YamlNode> nodes_;
   std::vector<std::uint32_t> children_;
 };
 

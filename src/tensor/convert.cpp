@@ -148,7 +148,7 @@ void through_float(DType dtype, std::span<const std::byte> raw, std::span<double
 }
 
 std::size_t component_size(DType dtype) {
-  return info(dtype).kind == Kind::complex ? info(dtype).size / 2 : info(dtype).size;
+  return info(dtype).kind == DTypeKind::complex ? info(dtype).size / 2 : info(dtype).size;
 }
 
 template <typename Word>
@@ -215,7 +215,7 @@ void to_float(DType dtype, std::span<const std::byte> raw, std::span<float> out)
 }
 
 void to_double(DType dtype, std::span<const std::byte> raw, std::span<double> out) {
-  check_size(dtype, raw, info(dtype).kind == Kind::complex ? (out.size() + 1) / 2 : out.size());
+  check_size(dtype, raw, info(dtype).kind == DTypeKind::complex ? (out.size() + 1) / 2 : out.size());
   switch (dtype) {
     case DType::float64:
     case DType::complex128:

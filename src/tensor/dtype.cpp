@@ -10,31 +10,31 @@ namespace {
 
 // The rows are in the order of DType.
 constexpr std::array<DTypeInfo, kDTypeCount> kInfos = {{
-    {"float64", 8, Kind::floating, "<f8", "Float64"},
-    {"float32", 4, Kind::floating, "<f4", "Float32"},
-    {"float16", 2, Kind::floating, "<f2", "Float16"},
-    {"bfloat16", 2, Kind::floating, "", "BFloat16"},
-    {"float8_e4m3fn", 1, Kind::floating, "", "Float8E4M3FN"},
-    {"float8_e5m2", 1, Kind::floating, "", "Float8E5M2"},
-    {"float8_e4m3fnuz", 1, Kind::floating, "", ""},
-    {"float8_e5m2fnuz", 1, Kind::floating, "", ""},
-    {"float8_e8m0fnu", 1, Kind::floating, "", ""},
-    {"hifloat8", 1, Kind::floating, "", "HiFloat8"},
-    {"int64", 8, Kind::integer, "<i8", "Int64"},
-    {"int32", 4, Kind::integer, "<i4", "Int32"},
-    {"int16", 2, Kind::integer, "<i2", "Int16"},
-    {"int8", 1, Kind::integer, "|i1", "Int8"},
-    {"uint64", 8, Kind::integer, "<u8", "UInt64"},
-    {"uint32", 4, Kind::integer, "<u4", "UInt32"},
-    {"uint16", 2, Kind::integer, "<u2", "UInt16"},
-    {"uint8", 1, Kind::integer, "|u1", "UInt8"},
-    {"bool", 1, Kind::boolean, "|b1", "Bool"},
-    {"complex32", 4, Kind::complex, "", ""},
-    {"complex64", 8, Kind::complex, "<c8", "Complex64"},
-    {"complex128", 16, Kind::complex, "<c16", "Complex128"},
-    {"qint8", 1, Kind::integer, "", ""},
-    {"quint8", 1, Kind::integer, "", ""},
-    {"qint32", 4, Kind::integer, "", ""},
+    {"float64", 8, DTypeKind::floating, "<f8", "Float64"},
+    {"float32", 4, DTypeKind::floating, "<f4", "Float32"},
+    {"float16", 2, DTypeKind::floating, "<f2", "Float16"},
+    {"bfloat16", 2, DTypeKind::floating, "", "BFloat16"},
+    {"float8_e4m3fn", 1, DTypeKind::floating, "", "Float8E4M3FN"},
+    {"float8_e5m2", 1, DTypeKind::floating, "", "Float8E5M2"},
+    {"float8_e4m3fnuz", 1, DTypeKind::floating, "", ""},
+    {"float8_e5m2fnuz", 1, DTypeKind::floating, "", ""},
+    {"float8_e8m0fnu", 1, DTypeKind::floating, "", ""},
+    {"hifloat8", 1, DTypeKind::floating, "", "HiFloat8"},
+    {"int64", 8, DTypeKind::integer, "<i8", "Int64"},
+    {"int32", 4, DTypeKind::integer, "<i4", "Int32"},
+    {"int16", 2, DTypeKind::integer, "<i2", "Int16"},
+    {"int8", 1, DTypeKind::integer, "|i1", "Int8"},
+    {"uint64", 8, DTypeKind::integer, "<u8", "UInt64"},
+    {"uint32", 4, DTypeKind::integer, "<u4", "UInt32"},
+    {"uint16", 2, DTypeKind::integer, "<u2", "UInt16"},
+    {"uint8", 1, DTypeKind::integer, "|u1", "UInt8"},
+    {"bool", 1, DTypeKind::boolean, "|b1", "Bool"},
+    {"complex32", 4, DTypeKind::complex, "", ""},
+    {"complex64", 8, DTypeKind::complex, "<c8", "Complex64"},
+    {"complex128", 16, DTypeKind::complex, "<c16", "Complex128"},
+    {"qint8", 1, DTypeKind::integer, "", ""},
+    {"quint8", 1, DTypeKind::integer, "", ""},
+    {"qint32", 4, DTypeKind::integer, "", ""},
 }};
 static_assert(kInfos[static_cast<std::size_t>(DType::boolean)].name == "bool");
 static_assert(kInfos[static_cast<std::size_t>(DType::qint32)].name == "qint32");
@@ -154,7 +154,7 @@ double unit_roundoff(DType dtype) {
     case DType::bfloat16:
       return 0x1p-8;
     default:
-      return info(dtype).kind == Kind::floating ? 0x1p-4 : 0;  // one-byte floats
+      return info(dtype).kind == DTypeKind::floating ? 0x1p-4 : 0;  // one-byte floats
   }
 }
 

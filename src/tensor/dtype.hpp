@@ -39,12 +39,12 @@ enum class DType : std::uint8_t {
 };
 inline constexpr int kDTypeCount = static_cast<int>(DType::qint32) + 1;
 
-enum class Kind : std::uint8_t { floating, integer, boolean, complex };
+enum class DTypeKind : std::uint8_t { floating, integer, boolean, complex };
 
 struct DTypeInfo {
   std::string_view name;       // "float32": the PyTorch name without "torch."
   std::size_t size;            // bytes of one element
-  Kind kind;                   // quantized types count as integer
+  DTypeKind kind;              // quantized types count as integer
   std::string_view numpy;      // "<f4"; empty if NumPy has no such type
   std::string_view mindspore;  // "Float32"; empty if MindSpore has no such type
 };

@@ -20,7 +20,7 @@ enum class Work : std::uint8_t { single, real, signed_integer, unsigned_integer 
 
 inline Work work_of(DType first, DType second) {
   const auto is_narrow_float = [](DType dtype) {
-    return info(dtype).kind == Kind::floating && dtype != DType::float64;
+    return info(dtype).kind == DTypeKind::floating && dtype != DType::float64;
   };
   if (is_narrow_float(first) && is_narrow_float(second)) return Work::single;
   if (first == second && first == DType::int64) return Work::signed_integer;
@@ -96,7 +96,7 @@ class ElementFeed {
   }
 
   void widen(std::size_t count) {
-    const bool complex = info(dtype_).kind == Kind::complex;
+    const bool complex = info(dtype_).kind == DTypeKind::complex;
     values_.resize(complex || parts_ == Parts::complex ? 2 * count : count);
     to_double(dtype_, raw_, std::span(values_).first(complex ? 2 * count : count));
     if (complex && parts_ == Parts::real_only) {

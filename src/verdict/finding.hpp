@@ -16,7 +16,7 @@ enum class Verdict : std::uint8_t { pass, warning, error };
 std::string_view verdict_name(Verdict verdict);
 
 /// The rules in the order in which a row lists them; the numbers are those of docs/rules.md, "Verdicts".
-enum class Rule : std::uint8_t {
+enum class RowRule : std::uint8_t {
   fuzzy_pair,     // the partner has another name (-fm)
   aligned_pair,   // the same, if both do the same at the same place
   content_pair,   // the same, for two code bases
@@ -45,8 +45,8 @@ enum class Rule : std::uint8_t {
   left_out,          // comes after the entry where the comparison stopped
 };
 
-constexpr Verdict verdict_of(Rule rule) {
-  using enum Rule;
+constexpr Verdict verdict_of(RowRule rule) {
+  using enum RowRule;
   constexpr std::array kWarnings = {not_measured, not_joined,       target_missing, entry_missing,
                                     item_missing, other_code,       dtype_unpaired, norm_growth,
                                     cosine_drop,  checksum_missing, no_checksum,    left_out};
@@ -57,23 +57,23 @@ constexpr Verdict verdict_of(Rule rule) {
 /// The rules that apply to one row. Their numbers come from the row and the thresholds.
 class Findings {
  public:
-  void add(Rule rule) { bits_ |= bit(rule); }
-  bool has(Rule rule) const { return (bits_ & bit(rule)) != 0; }
+  void add(RowRule rule) { bits_ |= bit(rule); }
+  bool has(RowRule rule) const { return (bits_ & bit(rule)) != 0; }
   bool empty() const { return bits_ == 0; }
   template <typename Visit>
   void each(Visit&& visit) const {
     for (std::uint32_t rest = bits_; rest != 0; rest &= rest - 1) {
-      visit(static_cast<Rule>(std::countr_zero(rest)));
+      visit(static_cast<RowRule>(std::countr_zero(rest)));
     }
   }
   Verdict verdict() const {
     Verdict worst = Verdict::pass;
-    each([&](Rule rule) { worst = std::max(worst, verdict_of(rule)); });
+    each([&](RowRule rule) { worst = std::max(worst, verdict_of(rule)); });
     return worst;
   }
 
  private:
-  static constexpr std::uint32_t bit(Rule rule) { return std::uint32_t{1} << static_cast<unsigned>(rule); }
+  static constexpr std::uint32_t bit(RowRule rule) { return std::uint32_t{1} << static_cast<unsigned>(rule); }
 
   std::uint32_t bits_ = 0;
 };

@@ -23,8 +23,10 @@ std::string_view dtype_of_candidate(const RankResult& result, const Pair& row) {
 std::string words_of_copies(const RankResult& result, const Pair& row) {
   const auto words = [](const Joins* joins, std::uint32_t item) -> std::string {
     if (joins == nullptr || !joins->decision(item).differ) return {};
-    const std::span<const Part> parts = joins->parts(item);
-    const auto text = [&](const Part& part) { return dump::to_text(part.statistics[kNorm], joins->pool); };
+    const std::span<const RankPart> parts = joins->parts(item);
+    const auto text = [&](const RankPart& part) {
+      return dump::to_text(part.statistics[kNorm], joins->pool);
+    };
     for (std::size_t other = 1; other < parts.size(); ++other) {
       if (same_statistics(parts.front().statistics, parts[other].statistics)) continue;
       return fmt::format("Ranks {} and {} should hold equal values, but do not: norms {} and {}.",
@@ -62,7 +64,7 @@ std::string words_of_parts(const RankResult& result, const Pair& row) {
     if (joins == nullptr || !joins->is_split(item)) return std::string(side.text(side.items[item].shape));
     constexpr std::size_t kShown = 4;
     std::vector<std::string_view> texts;
-    for (const Part& part : joins->parts(item).first(std::min(kShown, joins->parts(item).size())))
+    for (const RankPart& part : joins->parts(item).first(std::min(kShown, joins->parts(item).size())))
       texts.push_back(joins->pool.at(part.shape));
     return fmt::format("{}{} of {} ranks", fmt::join(texts, ", "),
                        joins->parts(item).size() > kShown ? ", ..." : "", joins->parts(item).size());
@@ -74,68 +76,68 @@ std::string words_of_parts(const RankResult& result, const Pair& row) {
 
 }  // namespace
 
-std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
+std::string words_of(RowRule rule, const RankResult& result, std::size_t index) {
   const Pair& row = result.rows[index];
   const Thresholds& limits = result.judgement.thresholds;
   switch (rule) {
-    case Rule::fuzzy_pair:
+    case RowRule::fuzzy_pair:
       return "Fuzzy matching data, the comparison accuracy may be affected.";
-    case Rule::aligned_pair:
+    case RowRule::aligned_pair:
       return "Paired by operation and position: Bench has it under another name.";
-    case Rule::content_pair:
+    case RowRule::content_pair:
       return "Paired by content: two code bases.";
-    case Rule::unknown:
+    case RowRule::unknown:
       return words_of_unknown(result, row);
-    case Rule::remark:
+    case RowRule::remark:
       return result.metrics[index].messages.front();
-    case Rule::not_measured:
+    case RowRule::not_measured:
       return result.metrics[index].messages.back();
-    case Rule::not_joined:
+    case RowRule::not_joined:
       return words_of_parts(result, row);
-    case Rule::copies_differ:
+    case RowRule::copies_differ:
       return words_of_copies(result, row);
-    case Rule::target_missing:
+    case RowRule::target_missing:
       return "NPU api/module unmatched.";
-    case Rule::entry_missing:
+    case RowRule::entry_missing:
       return "Bench api/module unmatched.";
-    case Rule::item_missing:
+    case RowRule::item_missing:
       return "Bench has this api/module, but not this item.";
-    case Rule::other_code:
+    case RowRule::other_code:
       return "Other code: Bench has no tensor with these values.";
-    case Rule::dtype_unpaired:
+    case RowRule::dtype_unpaired:
       return fmt::format("Unmatched, because the dtypes cannot be compared (Bench: {}).",
                          dtype_of_candidate(result, row));
-    case Rule::non_finite:
+    case RowRule::non_finite:
       return "There is nan/inf/-inf in the maximum or minimum value of NPU.";
-    case Rule::ratio_drop:
+    case RowRule::ratio_drop:
       return fmt::format("The input/parameters of One Thousandth Err Ratio > {} while the output < {}.",
                          limits.ratio_input_above,
                          result.python.ratio_in_words.value_or(limits.ratio_output_below));
-    case Rule::norm_error:
+    case RowRule::norm_error:
       return fmt::format("The NormRelativeErr of output is greater than {}.", limits.norm_error_output_above);
-    case Rule::requires_grad:
+    case RowRule::requires_grad:
       return "The Required_Grad of NPU and Bench are inconsistent";
-    case Rule::scalar_argument:
+    case RowRule::scalar_argument:
       return "The scalar parameters of NPU and Bench are inconsistent.";
-    case Rule::dtype:
+    case RowRule::dtype:
       return "The dtype of NPU and Bench are inconsistent.";
-    case Rule::shape:
+    case RowRule::shape:
       return "The shape of NPU and Bench are inconsistent.";
-    case Rule::norm_growth:
+    case RowRule::norm_growth:
       return fmt::format("The norm relative error of output is {} times that of input.",
                          limits.norm_error_growth_above);
-    case Rule::cosine_drop:
+    case RowRule::cosine_drop:
       return fmt::format("The input/parameters of Cosine > {}, and input/parameters - output > {}",
                          limits.cosine_input_above, limits.cosine_drop_above);
-    case Rule::checksum:
+    case RowRule::checksum:
       return fmt::format("The {} value of NPU differs from that of the bench.",
                          result.judgement.by_xor ? "XOR" : "CRC-32");
-    case Rule::checksum_missing:
+    case RowRule::checksum_missing:
       return "The parameter of NPU does not match the bench.";
-    case Rule::left_out:
+    case RowRule::left_out:
       return fmt::format("Not compared: --first stopped after {}.",
                          result.target.text(result.target.apis[result.entries_reached - 1].name));
-    case Rule::no_checksum:
+    case RowRule::no_checksum:
       break;
   }
   return "Neither side recorded a checksum.";
@@ -143,8 +145,8 @@ std::string words_of(Rule rule, const RankResult& result, std::size_t index) {
 
 std::vector<std::string> messages_of(const RankResult& result, std::size_t index) {
   std::vector<std::string> messages;
-  result.findings(index).each([&](Rule rule) {
-    if (rule == Rule::remark) {
+  result.findings(index).each([&](RowRule rule) {
+    if (rule == RowRule::remark) {
       const TensorMetrics& metrics = result.metrics[index];
       const std::size_t remarks = metrics.messages.size() - (metrics.failed ? 1 : 0);
       for (std::size_t i = 0; i < remarks; ++i) messages.push_back(metrics.messages[i]);
@@ -158,11 +160,11 @@ std::vector<std::string> messages_of(const RankResult& result, std::size_t index
   return messages;
 }
 
-std::optional<Rule> decisive_rule(const Findings& findings) {
+std::optional<RowRule> decisive_rule(const Findings& findings) {
   const Verdict verdict = findings.verdict();
-  std::optional<Rule> decisive;
+  std::optional<RowRule> decisive;
   if (verdict == Verdict::pass) return decisive;
-  findings.each([&](Rule rule) {
+  findings.each([&](RowRule rule) {
     if (!decisive && verdict_of(rule) == verdict) decisive = rule;
   });
   return decisive;

@@ -56,8 +56,8 @@ Judgement judge(const MeasuredRank& rank, const Rules& rules);
 /// One message for each finding; that of a warning or error begins with that word.
 std::vector<std::string> messages_of(const RankResult& result, std::size_t row);
 /// The first finding of the row's level, which decides its verdict. Nothing for a row that passes.
-std::optional<Rule> decisive_rule(const Findings& findings);
+std::optional<RowRule> decisive_rule(const Findings& findings);
 /// The words of a finding without its level.
-std::string words_of(Rule rule, const RankResult& result, std::size_t row);
+std::string words_of(RowRule rule, const RankResult& result, std::size_t row);
 
 }  // namespace msprobe::verdict

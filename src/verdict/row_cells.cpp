@@ -55,7 +55,7 @@ Cell shape_cell(std::string_view shape) {
   return Text{shape};
 }
 
-Cell value_cell(const Value& value, const TextPool& pool, Scratch& scratch) {
+Cell value_cell(const RecordedValue& value, const TextPool& pool, Scratch& scratch) {
   switch (value.kind) {
     case ValueKind::integer:
       return value.integer;

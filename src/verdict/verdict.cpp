@@ -24,7 +24,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The rules that do not apply to an operation.
 enum class Exemption { none, everything, inputs };
 
-bool is_non_finite(const Value& value, const TextPool& pool) {
+bool is_non_finite(const RecordedValue& value, const TextPool& pool) {
   // Python reads a text that spells infinity out as a number, but this rule does not.
   if (value.kind == ValueKind::text && pool.at(value.text).find_first_of("tT") != std::string_view::npos)
     return false;
@@ -39,9 +39,9 @@ bool same_dtype(std::string_view a, std::string_view b) {
   return type && type == tensor::dtype_from_name(b);
 }
 
-class Judge {
+class RowJudge {
  public:
-  Judge(const MeasuredRank& rank, const Rules& rules, Judgement& judgement)
+  RowJudge(const MeasuredRank& rank, const Rules& rules, Judgement& judgement)
       : rank_(rank),
         rules_(rules),
         python_(rank.python),
@@ -58,7 +58,7 @@ class Judge {
     const std::vector<std::size_t> begins = first_rows();
     constexpr std::size_t kTogether = 512;
     parallel_for((begins.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
-      Judge judge(*this);
+      RowJudge judge(*this);
       std::vector<std::size_t> rows;
       for (std::size_t i = block * kTogether; i < std::min(begins.size(), (block + 1) * kTogether); ++i) {
         judge.judge_rows(begins[i], rows);
@@ -102,7 +102,7 @@ class Judge {
     for (std::size_t i = begin; i < rank_.rows.size() && belongs_to(rank_.rows[i], api); ++i)
       rows.push_back(i);
     if (api < rank_.entries_reached) return judge_api(api, rows);
-    for (const std::size_t i : rows) out_.findings[i].add(Rule::left_out);
+    for (const std::size_t i : rows) out_.findings[i].add(RowRule::left_out);
   }
 
   bool belongs_to(const Pair& row, std::uint32_t api) const {
@@ -116,15 +116,15 @@ class Judge {
       const Pair& row = rank_.rows[i];
       if (rank_.is_left_out(row)) continue;
       if (!row.has_target()) {
-        out_.findings[i].add(Rule::target_missing);
+        out_.findings[i].add(RowRule::target_missing);
       } else if (row.reason == Unmatched::entry_missing) {
-        out_.findings[i].add(Rule::entry_missing);
+        out_.findings[i].add(RowRule::entry_missing);
       } else if (row.reason == Unmatched::item_missing) {
-        out_.findings[i].add(Rule::item_missing);
+        out_.findings[i].add(RowRule::item_missing);
       } else if (row.reason == Unmatched::other_code) {
-        out_.findings[i].add(Rule::other_code);
+        out_.findings[i].add(RowRule::other_code);
       } else if (row.reason == Unmatched::dtype) {
-        out_.findings[i].add(Rule::dtype_unpaired);
+        out_.findings[i].add(RowRule::dtype_unpaired);
       }
     }
   }
@@ -147,19 +147,19 @@ class Judge {
       return;
     }
     const bool aggregate = exemption == Exemption::none;
-    per_row(Rule::non_finite, aggregate, &Judge::non_finite);
+    per_row(RowRule::non_finite, aggregate, &RowJudge::non_finite);
     if (!python_.unknown_pass && rank_.mode == Mode::statistics)
-      per_row(Rule::unknown, aggregate, &Judge::unknown);
+      per_row(RowRule::unknown, aggregate, &RowJudge::unknown);
     if (aggregate && rank_.mode == Mode::tensor) ratio_drop();
     if (aggregate && rank_.mode == Mode::statistics) {
       measure_norms();
       norm_error();
     }
     // Inference has no gradients.
-    if (!consistent_) per_row(Rule::requires_grad, aggregate, &Judge::requires_grad);
-    if (aggregate) each(Rule::scalar_argument, inputs_, &Judge::scalar_argument);
-    per_row(Rule::dtype, aggregate, &Judge::dtype);
-    per_row(Rule::shape, aggregate, consistent_ ? &Judge::consistent_shape : &Judge::shape);
+    if (!consistent_) per_row(RowRule::requires_grad, aggregate, &RowJudge::requires_grad);
+    if (aggregate) each(RowRule::scalar_argument, inputs_, &RowJudge::scalar_argument);
+    per_row(RowRule::dtype, aggregate, &RowJudge::dtype);
+    per_row(RowRule::shape, aggregate, consistent_ ? &RowJudge::consistent_shape : &RowJudge::shape);
     if (aggregate && rank_.mode == Mode::statistics) norm_growth();
     if (aggregate && rank_.mode == Mode::tensor) cosine_drop();
     if (aggregate) count_outputs();
@@ -204,13 +204,13 @@ class Judge {
                                                                                      : operation;
   }
 
-  using OfRow = bool (Judge::*)(const Pair& row) const;
-  void each(Rule rule, const std::vector<std::size_t>& indices, OfRow speaks) {
+  using OfRow = bool (RowJudge::*)(const Pair& row) const;
+  void each(RowRule rule, const std::vector<std::size_t>& indices, OfRow speaks) {
     for (const std::size_t i : indices) {
       if ((this->*speaks)(rank_.rows[i])) out_.findings[i].add(rule);
     }
   }
-  void per_row(Rule rule, bool inputs_too, OfRow speaks) {
+  void per_row(RowRule rule, bool inputs_too, OfRow speaks) {
     if (inputs_too) each(rule, inputs_, speaks);
     each(rule, outputs_, speaks);
   }
@@ -223,7 +223,7 @@ class Judge {
     if (!is_bad(rank_.target_item(row), target().pool)) return false;
     // A mask in another code base may consist of infinities.
     if (row.reason == Unmatched::other_code) {
-      const Value max = rank_.target_item(row).statistics[kMax];
+      const RecordedValue max = rank_.target_item(row).statistics[kMax];
       return classify(max, target().pool).type == ValueClass::nan;
     }
     return !row.matched() || !is_bad(rank_.golden_item(row), golden().pool);
@@ -256,7 +256,7 @@ class Judge {
 
   /// Marks the bad outputs by their places among the outputs.
   template <typename IsBad>
-  void mark_outputs(Rule rule, IsBad&& is_bad) {
+  void mark_outputs(RowRule rule, IsBad&& is_bad) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (is_bad(i)) out_.findings[outputs_[python_.marks_first_output ? 0 : i]].add(rule);
     }
@@ -265,7 +265,7 @@ class Judge {
   // Rule 2.
   void ratio_drop() {
     if (smallest(inputs_, kOneThousandth) <= rules_.ratio_input_above) return;
-    mark_outputs(Rule::ratio_drop, [&](std::size_t i) {
+    mark_outputs(RowRule::ratio_drop, [&](std::size_t i) {
       return metric(outputs_[i], kOneThousandth).value_or(1.0) < rules_.ratio_output_below;
     });
   }
@@ -299,7 +299,7 @@ class Judge {
     if (input_norm_error_ >= rules_.norm_error_input_below) return;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (output_norm_errors_[i] > rules_.norm_error_output_above)
-        out_.findings[outputs_[i]].add(Rule::norm_error);
+        out_.findings[outputs_[i]].add(RowRule::norm_error);
     }
   }
 
@@ -407,7 +407,7 @@ class Judge {
 
   // Rule 8.
   void norm_growth() {
-    mark_outputs(Rule::norm_growth,
+    mark_outputs(RowRule::norm_growth,
                  [&](std::size_t i) { return grows(input_norm_error_, aggregated(output_norm_errors_[i])); });
   }
 
@@ -415,32 +415,32 @@ class Judge {
   void cosine_drop() {
     const double input = smallest(inputs_, kCosine);
     if (input <= rules_.cosine_input_above) return;
-    mark_outputs(Rule::cosine_drop, [&](std::size_t i) {
+    mark_outputs(RowRule::cosine_drop, [&](std::size_t i) {
       return input - metric(outputs_[i], kCosine).value_or(1.0) > rules_.cosine_drop_above;
     });
   }
 
   void checksums(const std::vector<std::size_t>& indices) {
     for (const std::size_t i : indices) {
-      if (const std::optional<Rule> rule = checksum(rank_.rows[i])) out_.findings[i].add(*rule);
+      if (const std::optional<RowRule> rule = checksum(rank_.rows[i])) out_.findings[i].add(*rule);
     }
   }
-  std::optional<Rule> checksum(const Pair& row) const {
+  std::optional<RowRule> checksum(const Pair& row) const {
     const Item& item = rank_.target_item(row);
-    if (!row.matched()) return Rule::checksum_missing;
+    if (!row.matched()) return RowRule::checksum_missing;
     const Item& bench = rank_.golden_item(row);
     const std::string_view a = target().text(item.checksum);
     const std::string_view b = golden().text(bench.checksum);
     if (!python_.tensors_without_checksum && (item.is_tensor || bench.is_tensor) &&
         (!item.has_checksum || !bench.has_checksum))
-      return item.has_checksum == bench.has_checksum ? Rule::no_checksum : Rule::checksum_missing;
+      return item.has_checksum == bench.has_checksum ? RowRule::no_checksum : RowRule::checksum_missing;
     // In graphs of the Python tool, null is a value that differs from others.
     const auto absent = [&](std::string_view text) {
       return (text.empty() && !python_.null_says_nothing) || text == "N/A" || text == "Nan";
     };
     if (a == b) return std::nullopt;
     const bool missing = absent(a) || absent(b);
-    return missing ? Rule::checksum_missing : Rule::checksum;
+    return missing ? RowRule::checksum_missing : RowRule::checksum;
   }
 
   const MeasuredRank& rank_;
@@ -467,16 +467,16 @@ Judgement marks_of(const MeasuredRank& rank) {
   for (std::size_t i = 0; i < rank.rows.size(); ++i) {
     const Pair& row = rank.rows[i];
     Findings& findings = judgement.findings[i];
-    if (row.other_name == OtherName::fuzzy) findings.add(Rule::fuzzy_pair);
-    if (row.other_name == OtherName::aligned) findings.add(Rule::aligned_pair);
-    if (row.other_name == OtherName::content) findings.add(Rule::content_pair);
-    if (row.not_joined) findings.add(Rule::not_joined);
-    if (row.copies_differ) findings.add(Rule::copies_differ);
+    if (row.other_name == OtherName::fuzzy) findings.add(RowRule::fuzzy_pair);
+    if (row.other_name == OtherName::aligned) findings.add(RowRule::aligned_pair);
+    if (row.other_name == OtherName::content) findings.add(RowRule::content_pair);
+    if (row.not_joined) findings.add(RowRule::not_joined);
+    if (row.copies_differ) findings.add(RowRule::copies_differ);
     // Rows without a partner have another explanation.
     if (rank.metrics.empty() || rank.python.remarks_pass || !row.matched() || rank.is_left_out(row)) continue;
     const TensorMetrics& metrics = rank.metrics[i];
-    if (metrics.failed) findings.add(Rule::not_measured);
-    if (metrics.messages.size() > (metrics.failed ? 1 : 0)) findings.add(Rule::remark);
+    if (metrics.failed) findings.add(RowRule::not_measured);
+    if (metrics.messages.size() > (metrics.failed ? 1 : 0)) findings.add(RowRule::remark);
   }
   return judgement;
 }
@@ -486,7 +486,7 @@ Judgement judge(const MeasuredRank& rank, const Rules& rules) {
   judgement.thresholds = static_cast<const Thresholds&>(rules);
   judgement.by_xor =
       rank.mode == Mode::md5 && !rank.python.xors_as_written && are_xor(rank.target).value_or(false);
-  Judge(rank, rules, judgement).run();
+  RowJudge(rank, rules, judgement).run();
   return judgement;
 }
 

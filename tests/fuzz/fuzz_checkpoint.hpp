@@ -93,7 +93,7 @@ inline void read_checkpoint(const std::string& path) {
   try {
     const checkpoint::Checkpoint loaded = checkpoint::load(path, {.optimizer = true, .allow_partial = true});
     for (std::size_t i = 0; i < std::min(loaded.entries.size(), kMostEntries); ++i) {
-      const checkpoint::Entry& entry = loaded.entries[i];
+      const checkpoint::CheckpointEntry& entry = loaded.entries[i];
       if (!entry.problem.empty()) continue;
       try {
         read(entry.parameter);

@@ -14,7 +14,7 @@ FUZZ_TARGET(code_mapping)(const std::uint8_t* data, std::size_t size) {
   const std::string text(data, data + size);
   const Nodes nodes(text);
   for (std::size_t at = 0; at < text.size(); at += 97) {
-    for (const Node* node : nodes.find(std::string_view(text).substr(at, 200))) {
+    for (const IrNode* node : nodes.find(std::string_view(text).substr(at, 200))) {
       std::string name(node->scope);
       std::replace(name.begin(), name.end(), '/', '_');
       const auto found = nodes.find(name);

@@ -237,7 +237,7 @@ void check_right(const std::string& path, const std::vector<Tensor>& tensors) {
     for (const std::int64_t length : tensor.shape) numel *= length;
     sum += numel * (numel + 1) / 2;
   }
-  for (const checkpoint::Entry& entry : checkpoint::load(path, {}).entries) {
+  for (const checkpoint::CheckpointEntry& entry : checkpoint::load(path, {}).entries) {
     if (!entry.problem.empty()) __builtin_trap();
     checkpoint::ParameterReader reader(entry.parameter);
     std::vector<float> values(static_cast<std::size_t>(reader.remaining()));

@@ -10,7 +10,7 @@
 FUZZ_READER(monitor_csv)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe::monitor;
   MonitorRows rows(msprobe::fuzz_input(data, size), "actv");
-  for (Row row; rows.next(row);) {
+  for (MonitorRow row; rows.next(row);) {
     if (row.values.size() != rows.statistics().size()) throw std::logic_error("a row of other columns");
     if (row.step < 0) throw std::logic_error("a step before the first");
   }

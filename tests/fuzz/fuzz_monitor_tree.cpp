@@ -128,10 +128,10 @@ class RunFiles {
 };
 
 void compare_runs(const std::string& a, const std::string& b, bool right) {
-  CompareOptions options;
+  MonitorCompareOptions options;
   options.first = a;
   options.second = b;
-  const Comparison comparison = compare(options, nullptr);
+  const MonitorComparison comparison = compare(options, nullptr);
   const ComparisonTable table(comparison);
   std::vector<report::Cell> cells;
   report::Scratch scratch;
@@ -151,7 +151,7 @@ void run_command(std::size_t command, const std::string& a, const std::string& b
     case 0:
       return compare_runs(a, b, right);
     case 1: {
-      AnalyzeOptions options;
+      MonitorAnalyzeOptions options;
       options.input = a;
       const AlertRanking ranking = rank_alerts_in(options);
       if (right && (ranking.all == 0 || !ranking.problems.empty())) __builtin_trap();

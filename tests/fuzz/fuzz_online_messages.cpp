@@ -20,8 +20,8 @@ namespace {
 
 void take_message(std::string_view line) {
   OnlineMessage message = read_online_message(line);
-  const bool has_entry =
-      message.kind == OnlineMessage::Kind::call || message.kind == OnlineMessage::Kind::backward;
+  const bool has_entry = message.kind == OnlineMessage::MessageKind::call ||
+                         message.kind == OnlineMessage::MessageKind::backward;
   if (!has_entry) return;
   dump::read_json(message.entry, "an entry");
   ReceivedTensors tensors;

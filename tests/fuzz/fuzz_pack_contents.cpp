@@ -16,9 +16,9 @@
 
 namespace {
 
-using msprobe::config_check::Section;
+using msprobe::config_check::SheetSection;
 
-void read_rows(const Section& section) {
+void read_rows(const SheetSection& section) {
   std::vector<msprobe::report::Cell> cells;
   msprobe::report::Scratch scratch;
   for (std::size_t i = 0; section.table && i < section.table->rows(); ++i) {

@@ -125,7 +125,7 @@ class PacketFiller {
     for (std::size_t count = byte() % 3; count > 0; --count)
       rank.names.emplace_back("Torch.exp.0.forward.output.0");
     for (std::size_t count = byte() % 3; count > 0; --count) {
-      merge_result::RankValues::Value& value = rank.values.emplace_back();
+      merge_result::RankValues::RankValue& value = rank.values.emplace_back();
       fill(value.number);
       value.text = byte() % 2 == 1 ? "unsupported" : "";
     }
@@ -191,7 +191,7 @@ void try_table(std::span<const std::uint8_t> input) {
   const std::vector<std::string> frames = {"File a.py, line 1"};
   const test::FakeTable table(
       {"text", "list", "spelled", "real"},
-      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::Kind::percent, 12.5, 0}, 0.5},
+      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::NumberForm::percent, 12.5, 0}, 0.5},
        {std::int64_t{-1}, Structured{"y", "[]"}, true, Text{"b"}}});
   std::string bytes = pack_table(table);
   for (std::size_t at = 0; at + kEach <= input.size(); at += kEach) {
@@ -235,8 +235,8 @@ void try_one(std::size_t chosen, std::span<const std::uint8_t> input) {
 
 FUZZ_TARGET(packets)(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return;
-  try_one<anomaly::RankScan, anomaly::RootDetails, anomaly::RankFindings, checkpoint::ParameterResult,
+  try_one<anomaly::RankScan, anomaly::RootDetails, anomaly::EntryFindings, checkpoint::ParameterResult,
           compare::RankDifferences, compare::TaskSummary, compare::PackedRank, compare::SimilarName,
-          diagnosis::RankFindings, measuring::MeasuredRows, merge_result::RankValues, mpi::Request,
+          diagnosis::RankFindings, measuring::MeasuredRows, merge_result::RankValues, mpi::RootRequest,
           mpi::Reply>(data[0], std::span(data, size).subspan(1));
 }

@@ -46,7 +46,7 @@ void take_recorded(const dump::Entry& entry) {
   try {
     has_files(entry);
     RecordedOutputs outputs = recorded_outputs(entry, nullptr);
-    const Output reference = shaped_like({}, outputs.elements);
+    const CallOutput reference = shaped_like({}, outputs.elements);
     judge_recorded_statistics("Torch.exp.0.forward.output.", entry, reference);
     pair_gradients(reference, std::move(outputs.elements));
   } catch (const NotRebuilt&) {

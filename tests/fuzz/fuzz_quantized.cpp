@@ -23,7 +23,7 @@ FUZZ_TARGET(quantized)(const std::uint8_t* data, std::size_t size) {
       first.entries.push_back(checkpoint::entry_of(set, i, set->name(i)));
     checkpoint::Checkpoint second;
     checkpoint::dequantize(first, second);
-    for (const checkpoint::Entry& entry : first.entries) {
+    for (const checkpoint::CheckpointEntry& entry : first.entries) {
       const checkpoint::Parameter& parameter = entry.parameter;
       if (!entry.problem.empty() || parameter.half_step == nullptr) continue;
       checkpoint::check_steps(parameter, parameter);

@@ -14,16 +14,16 @@
 namespace msprobe::anomaly {
 namespace {
 
-void search(const ByteSource& file, const Rules& rules) {
+void search(const ByteSource& file, const AnomalyRules& rules) {
   std::vector<RankInput> ranks(2);
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     ranks[r].number = static_cast<std::int64_t>(r);
     ranks[r].scan = scan_rank(file, rules);
   }
   const Tell nobody = [](Remark, const std::string&) {};
-  const std::vector<Root> roots = search_roots(ranks, rules, true, nobody);
+  const std::vector<AnomalyRoot> roots = search_roots(ranks, rules, true, nobody);
   search_roots(ranks, rules, false, nobody);
-  for (const Root& root : roots) {
+  for (const AnomalyRoot& root : roots) {
     dump::Entry entry;
     dump::read_entry_at(file, root.entry.offset, root.entry.size, entry, root.entry.name);
   }
@@ -45,14 +45,14 @@ void compare_probe(const ByteSource& file) {
 }  // namespace
 
 FUZZ_TARGET(rank_scan)(const std::uint8_t* data, std::size_t size) {
-  static const Rules rules = default_rules();
+  static const AnomalyRules rules = default_rules();
   set_log_level(LogLevel::quiet);
   const auto file = fuzz_input(data, size);
   unless_refused([&] {
     compare_probe(*file);
     search(*file, rules);
   });
-  for (const Listing listing : {Listing::levels, Listing::statistics}) {
+  for (const AnomalyListing listing : {AnomalyListing::levels, AnomalyListing::statistics}) {
     unless_refused([&] { list_entries(*file, listing, rules); });
   }
 }

@@ -145,23 +145,24 @@ class AnswerText {
   std::size_t pattern_;
 };
 
-void check_judged(const SideOutputs& sides, Direction direction, bool right) {
+void check_judged(const SideOutputs& sides, CallDirection direction, bool right) {
   static const Standards standards = Standards::built_in();
   for (const Selection selection : {Selection::release_8, Selection::release_26}) {
-    const Judgement judgement =
+    const CallJudgement judgement =
         judge({"Torch", "exp", "0"}, direction, sides.reference, sides.device, standards, selection);
-    if (right && judgement.verdict > Verdict::skip) throw std::logic_error("equal outputs are not right");
+    if (right && judgement.verdict > PrecheckVerdict::skip)
+      throw std::logic_error("equal outputs are not right");
   }
 }
 
 void judge_backward(SideOutputs sides, bool right) {
   std::vector<std::vector<std::byte>> narrowed;
   narrow_gradients(sides.device, tensor::DType::bfloat16, narrowed);
-  check_judged(sides, Direction::backward, right && narrowed.empty());
+  check_judged(sides, CallDirection::backward, right && narrowed.empty());
   try {
     GradientPairs pairs = pair_gradients(sides.reference, {sides.device});
-    judge({"Torch", "exp", "0"}, Direction::backward, pairs.reference, pairs.recorded, Standards::built_in(),
-          Selection::release_26);
+    judge({"Torch", "exp", "0"}, CallDirection::backward, pairs.reference, pairs.recorded,
+          Standards::built_in(), Selection::release_26);
   } catch (const NotRebuilt&) {
   }
 }
@@ -183,7 +184,7 @@ FUZZ_TARGET(runner_answer)(const std::uint8_t* data, std::size_t size) {
     const CallAnswer answer = read_answer(line, 1, file);
     const bool right = facts.all_right();
     if (!answer.forward && !answer.error) throw std::logic_error("an answer without anything");
-    if (answer.forward) check_judged(*answer.forward, Direction::forward, right);
+    if (answer.forward) check_judged(*answer.forward, CallDirection::forward, right);
     if (answer.backward) judge_backward(*answer.backward, right);
   } catch (const RunnerLost&) {
     if (facts.all_right()) throw;

@@ -10,7 +10,7 @@
 
 FUZZ_READER(statistic_csv)(const std::uint8_t* data, std::size_t size) {
   using namespace msprobe::compare;
-  GraphSide side;
+  StaticGraphSide side;
   read_statistic_csv(*msprobe::fuzz_input(data, size), side);
   for (std::size_t i = 0; i < side.items.size(); ++i) {
     const GraphItem& item = side.items[i];

@@ -47,8 +47,8 @@ bool is_taken(const collector::RecordRules& rules, collector::TensorView view) {
 }
 
 /// Slots that no longer exist are left out.
-std::vector<Request> requests_for(const Recorder& recorder, std::span<const std::uint64_t> slots) {
-  std::vector<Request> requests;
+std::vector<TensorRequest> requests_for(const Recorder& recorder, std::span<const std::uint64_t> slots) {
+  std::vector<TensorRequest> requests;
   requests.reserve(slots.size());
   for (const std::uint64_t slot : slots) {
     const collector::Deferred* deferred = recorder.find_slot(slot);
@@ -64,13 +64,13 @@ std::vector<Request> requests_for(const Recorder& recorder, std::span<const std:
 
 namespace {
 
-struct Way {
+struct GpuWay {
   msprobe::gpu::Maker maker;
   std::string driver;
   std::string architecture;
 };
 
-Way way_to(const char* driver, const char* architecture) {
+GpuWay way_to(const char* driver, const char* architecture) {
   if (architecture == nullptr)
     return {msprobe::gpu::Maker::cuda, driver != nullptr ? driver : "libcuda.so.1", ""};
   return {msprobe::gpu::Maker::hip, driver != nullptr ? driver : "libamdhip64.so", architecture};
@@ -87,7 +87,7 @@ msprobe_status msprobe_gpu_compile(const char* driver, const char* compiler, con
                                    void* to) {
   return guarded(MSPROBE_FAILED, [&] {
     if (take == nullptr) throw msprobe::collector::InvalidCall("the callback for the code is missing");
-    const Way way = way_to(driver, architecture);
+    const GpuWay way = way_to(driver, architecture);
     const std::vector<char> code = msprobe::gpu::compile_kernel(
         way.maker, way.driver, &needed(compiler, "the compiler's path"), way.architecture, ordinal);
     take(to, code.data(), code.size());
@@ -101,7 +101,7 @@ msprobe_status msprobe_gpu_open(const char* driver, const char* architecture, co
     msprobe_gpu*& to = needed(gpu, "the output pointer of the device");
     to = nullptr;
     if (code == nullptr) throw msprobe::collector::InvalidCall("the code is missing");
-    const Way way = way_to(driver, architecture);
+    const GpuWay way = way_to(driver, architecture);
     to = std::make_unique<msprobe_gpu>(way.maker, way.driver, ordinal,
                                        std::span(static_cast<const char*>(code), size))
              .release();

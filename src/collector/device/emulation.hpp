@@ -20,7 +20,7 @@ struct SinglePlace {
 };
 
 /// Gives the same results as a launch.
-inline void emulate(const Launch& launch) {
+inline void emulate(const KernelLaunch& launch) {
   const auto shared = std::make_unique<Shared>();
   measure(launch, *shared, SinglePlace{});
 }

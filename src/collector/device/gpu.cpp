@@ -47,13 +47,13 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
   driver_.check(driver_.make_stream(&stream_, kOnItsOwn), "create a stream");
   // Allocates all memory now: later there may be no memory left, or a graph may be captured, which an
   // allocation would end.
-  constexpr std::size_t kRowMemory = kRows * sizeof(Tally);
-  constexpr std::size_t kPartials = sizeof(Tally) * kMostJobs * kMostChunks;
-  constexpr std::size_t kScratch = kPartials + sizeof(Tally) * kMostJobs;
-  static_assert(sizeof(u32) <= sizeof(Tally) && alignof(Tally) <= 16);
+  constexpr std::size_t kRowMemory = kRows * sizeof(TensorTally);
+  constexpr std::size_t kPartials = sizeof(TensorTally) * kMostJobs * kMostChunks;
+  constexpr std::size_t kScratch = kPartials + sizeof(TensorTally) * kMostJobs;
+  static_assert(sizeof(u32) <= sizeof(TensorTally) && alignof(TensorTally) <= 16);
   memory_ = allocate(kRowMemory + kStreams * kScratch);
   for (std::size_t i = 0; i < kStreams; ++i) {
-    Scratch& scratch = scratch_[i];
+    LaunchMemory& scratch = scratch_[i];
     scratch.partials = memory_ + kRowMemory + i * kScratch;
     scratch.done = scratch.partials + kPartials;
     driver_.check(driver_.make_event(&scratch.event, kNoTiming), "create an event");
@@ -65,11 +65,11 @@ Gpu::Gpu(Maker maker, const std::string& driver, int ordinal, std::span<const ch
 Gpu::~Gpu() {
   try {
     const Current current(driver_);
-    std::vector<Tally> none;
+    std::vector<TensorTally> none;
     if (stream_ != nullptr) bring_rows(none);
     if (memory_ != 0) driver_.release(memory_);
     if (tested_ != 0) driver_.release(tested_);
-    for (const Scratch& scratch : scratch_) {
+    for (const LaunchMemory& scratch : scratch_) {
       if (scratch.event != nullptr) driver_.end_event(scratch.event);
     }
     if (stream_ != nullptr) driver_.end_stream(stream_);
@@ -88,26 +88,27 @@ Driver::Address Gpu::allocate(std::size_t bytes) {
 /// Takes the stream's own scratch, or one whose last launch is over, or else the one that was not used for
 /// the longest time. The stream waits for that launch in any case, because another stream may come under the
 /// same handle.
-Gpu::Scratch& Gpu::scratch_for(void* stream) {
-  Scratch* best = nullptr;
-  for (Scratch& scratch : scratch_) {
+Gpu::LaunchMemory& Gpu::scratch_for(void* stream) {
+  LaunchMemory* best = nullptr;
+  for (LaunchMemory& scratch : scratch_) {
     if (scratch.used != 0 && scratch.stream == stream) best = &scratch;
   }
-  for (Scratch& scratch : scratch_) {
+  for (LaunchMemory& scratch : scratch_) {
     if (best == nullptr && (scratch.used == 0 || driver_.is_over(scratch.event))) best = &scratch;
   }
-  if (best == nullptr) best = &*std::ranges::min_element(scratch_, {}, &Scratch::used);
+  if (best == nullptr) best = &*std::ranges::min_element(scratch_, {}, &LaunchMemory::used);
   if (best->used != 0)
     driver_.check(driver_.let_wait(stream, best->event, 0), "make a stream wait for another");
   best->stream = stream;
   return *best;
 }
 
-Launch Gpu::launch_in(const Scratch& scratch) const {
-  return empty_launch(pointer<Tally>(memory_), pointer<Tally>(scratch.partials), pointer<u32>(scratch.done));
+KernelLaunch Gpu::launch_in(const LaunchMemory& scratch) const {
+  return empty_launch(pointer<TensorTally>(memory_), pointer<TensorTally>(scratch.partials),
+                      pointer<u32>(scratch.done));
 }
 
-void Gpu::launch(Scratch& scratch, Launch& launch) {
+void Gpu::launch(LaunchMemory& scratch, KernelLaunch& launch) {
   if (launch.jobs == 0) return;
   void* parameters[] = {&launch};
   driver_.check(driver_.launch(function_, std::min(launch.chunks, kMostBlocks), 1, 1, kLanes, 1, 1, 0,
@@ -117,15 +118,15 @@ void Gpu::launch(Scratch& scratch, Launch& launch) {
   driver_.check(driver_.record_event(scratch.event, scratch.stream), "record an event");
 }
 
-void Gpu::bring_rows(std::vector<Tally>& tallies) {
-  for (const Scratch& scratch : scratch_) {
+void Gpu::bring_rows(std::vector<TensorTally>& tallies) {
+  for (const LaunchMemory& scratch : scratch_) {
     if (scratch.used != 0)
       driver_.check(driver_.let_wait(stream_, scratch.event, 0), "make a stream wait for another");
   }
   // Waits before the copy, which may hold the driver's own locks as long as it takes.
   driver_.check(driver_.wait_for_stream(stream_), "synchronize a stream");
   if (tallies.empty()) return;
-  driver_.check(driver_.copy_to_host(tallies.data(), memory_, tallies.size() * sizeof(Tally), stream_),
+  driver_.check(driver_.copy_to_host(tallies.data(), memory_, tallies.size() * sizeof(TensorTally), stream_),
                 "copy results");
   driver_.check(driver_.wait_for_stream(stream_), "synchronize a stream");
 }
@@ -146,7 +147,7 @@ void Gpu::unless_broken(Work work) {
   }
 }
 
-void Gpu::measure(void* stream, std::span<const Request> requests, const Take& take) {
+void Gpu::measure(void* stream, std::span<const TensorRequest> requests, const Take& take) {
   unless_broken([&] { measure_locked(stream, requests, take); });
 }
 
@@ -156,11 +157,11 @@ void Gpu::fetch(const Take& take) {
   });
 }
 
-void Gpu::measure_locked(void* stream, std::span<const Request> requests, const Take& take) {
-  Scratch& scratch = scratch_for(stream);
-  Launch some = launch_in(scratch);
-  for (const Request& request : requests) {
-    const std::optional<Plan> plan = make_plan(request.view, request.tasks);
+void Gpu::measure_locked(void* stream, std::span<const TensorRequest> requests, const Take& take) {
+  LaunchMemory& scratch = scratch_for(stream);
+  KernelLaunch some = launch_in(scratch);
+  for (const TensorRequest& request : requests) {
+    const std::optional<JobPlan> plan = make_plan(request.view, request.tasks);
     if (!plan) throw GpuError("the kernel cannot measure this tensor");
     const bool full = used_ + plan->count > kRows;
     if (full || some.jobs + plan->count > kMostJobs) {
@@ -182,7 +183,7 @@ void Gpu::measure_locked(void* stream, std::span<const Request> requests, const 
 void Gpu::fetch_locked(const Take& take) {
   std::vector<Pending> pending;
   pending.swap(pending_);
-  std::vector<Tally> tallies(used_);
+  std::vector<TensorTally> tallies(used_);
   used_ = 0;
   bring_rows(tallies);
   std::size_t row = 0;
@@ -190,7 +191,7 @@ void Gpu::fetch_locked(const Take& take) {
     collector::DeviceResults results;
     if ((one.tasks & kStatistics) != 0) results.measured = measured_of(tallies[row], one.what);
     row += one.rows;
-    const Tally& checksums = tallies[row - 1];
+    const TensorTally& checksums = tallies[row - 1];
     if ((one.tasks & kCrc) != 0) results.checksum = crc32_of(checksums, one.bytes);
     if ((one.tasks & kXor) != 0) results.checksum = checksums.exclusive_or;
     take(one.name, results);

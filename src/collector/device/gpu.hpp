@@ -16,7 +16,7 @@
 namespace msprobe::gpu {
 
 /// A tensor to measure, the requested tasks, and the number of its results.
-struct Request {
+struct TensorRequest {
   collector::TensorView view;
   std::uint8_t tasks = kStatistics;
   std::uint64_t name = 0;
@@ -40,7 +40,7 @@ class Gpu {
   /// Measures tensors on the stream, without waiting for it. make_plan() must accept all of them. If there is
   /// no room for more results, waits for earlier ones and passes them to `take`. Throws GpuError: then the
   /// GPU gives no more results, and those that were not fetched are lost.
-  void measure(void* stream, std::span<const Request> requests, const Take& take);
+  void measure(void* stream, std::span<const TensorRequest> requests, const Take& take);
   /// Waits for the measurements, and hands out all results.
   void fetch(const Take& take);
 
@@ -53,7 +53,7 @@ class Gpu {
     std::uint64_t bytes;
   };
   /// Scratch memory for launches that do not overlap: those of one stream, until another one takes it over.
-  struct Scratch {
+  struct LaunchMemory {
     Driver::Address partials = 0;  // in memory_
     Driver::Address done = 0;
     void* stream = nullptr;
@@ -64,12 +64,12 @@ class Gpu {
 
   Gpu(Maker maker, const std::string& driver, int ordinal);
   Driver::Address allocate(std::size_t bytes);
-  Scratch& scratch_for(void* stream);
-  Launch launch_in(const Scratch& scratch) const;
-  void launch(Scratch& scratch, Launch& launch);
+  LaunchMemory& scratch_for(void* stream);
+  KernelLaunch launch_in(const LaunchMemory& scratch) const;
+  void launch(LaunchMemory& scratch, KernelLaunch& launch);
   /// Waits for all launches but for nothing else.
-  void bring_rows(std::vector<Tally>& tallies);
-  void measure_locked(void* stream, std::span<const Request> requests, const Take& take);
+  void bring_rows(std::vector<TensorTally>& tallies);
+  void measure_locked(void* stream, std::span<const TensorRequest> requests, const Take& take);
   void fetch_locked(const Take& take);
   template <typename Work>
   void unless_broken(Work work);
@@ -83,7 +83,7 @@ class Gpu {
   std::mutex mutex_;
   void* function_ = nullptr;
   Driver::Address memory_ = 0;  // the rows, and all scratch
-  std::array<Scratch, kStreams> scratch_;
+  std::array<LaunchMemory, kStreams> scratch_;
   std::uint64_t launches_ = 0;
   void* stream_ = nullptr;        // our own, for copies
   Driver::Address tested_ = 0;    // elements of the test

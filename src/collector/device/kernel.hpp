@@ -38,10 +38,10 @@ constexpr u32 kMostChunks = 1024;  // of a tensor
 constexpr u32 kMostAxes = 5;
 constexpr u32 kMostJobs = 28;  // the parameters of a kernel are 4096 bytes at most
 
-enum Task : u8 { kStatistics = 1, kCrc = 2, kXor = 4 };
+enum MeasureTask : u8 { kStatistics = 1, kCrc = 2, kXor = 4 };
 
 /// Numbers as in msprobe_dtype.
-enum Type : u8 {
+enum ElementCode : u8 {
   kFloat64 = 0,
   kFloat32,
   kFloat16,
@@ -85,7 +85,7 @@ struct Job {
 };
 
 /// The results. Numbers that no task asked for are 0.
-struct Tally {
+struct TensorTally {
   double sum;
   double squares;
   u64 max;  // the bits of the working type; the lowest number for a tensor that is all NaN
@@ -99,10 +99,10 @@ struct Tally {
   u32 unused;
 };
 
-struct Launch {
-  Tally* rows;      // the results; each job has the number of its row
-  Tally* partials;  // kMostChunks for each job
-  u32* done;        // for each job; 0 before and after
+struct KernelLaunch {
+  TensorTally* rows;      // the results; each job has the number of its row
+  TensorTally* partials;  // kMostChunks for each job
+  u32* done;              // for each job; 0 before and after
   u32 jobs;
   u32 chunks;         // of all jobs
   u32 tasks;          // of any job
@@ -110,11 +110,11 @@ struct Launch {
   u32 fold[kLevels];  // the same for 128, 64, ... groups
   Job job[kMostJobs];
 };
-static_assert(sizeof(Launch) <= 4096, "more than the parameters of a kernel may be");
+static_assert(sizeof(KernelLaunch) <= 4096, "more than the parameters of a kernel may be");
 
 /// The memory that the threads of a block share.
 struct Shared {
-  Tally lane[kLanes];
+  TensorTally lane[kLanes];
   u32 step[4][256];       // a byte's remainder after the byte and k more
   u32 skip[4][256];       // byte k of a remainder, moved over the other lanes' groups
   u32 fold[kLevels][32];  // the factor for the left half of the lanes, and that times x, x^2, ...
@@ -403,8 +403,8 @@ MSPROBE_DEVICE u64 bits_in(const Words& words, u32 e) {
 // ---------------------------------------------------------------------- tallies
 
 template <typename Work>
-MSPROBE_DEVICE Tally empty_tally() {
-  Tally tally = {};
+MSPROBE_DEVICE TensorTally empty_tally() {
+  TensorTally tally = {};
   tally.max = bits_of(Working<Work>::lowest());
   tally.min = bits_of(Working<Work>::highest());
   return tally;
@@ -412,7 +412,7 @@ MSPROBE_DEVICE Tally empty_tally() {
 
 /// Combines everything but the remainders.
 template <typename Work>
-MSPROBE_APART void combine(Tally& left, const Tally& right) {
+MSPROBE_APART void combine(TensorTally& left, const TensorTally& right) {
   left.sum += right.sum;
   left.squares += right.squares;
   if (Working<Work>::of(right.max) > Working<Work>::of(left.max)) left.max = right.max;
@@ -426,7 +426,7 @@ MSPROBE_APART void combine(Tally& left, const Tally& right) {
 
 /// One lane's statistics of a chunk, in registers; a chunk has fewer than 2^32 elements (plan.cpp).
 template <class Element>
-struct Sums {
+struct LaneSums {
   using Work = typename Element::Work;
   double sum = 0;
   double squares = 0;
@@ -452,7 +452,7 @@ struct Sums {
     }
   }
 
-  MSPROBE_DEVICE void store(Tally& tally) const {
+  MSPROBE_DEVICE void store(TensorTally& tally) const {
     tally.sum = sum;
     tally.squares = squares;
     tally.max = bits_of(max);
@@ -493,14 +493,14 @@ MSPROBE_DEVICE void flip_signs(Words& words, u64 flip, u32 bytes) {
 
 /// Measures the groups of one lane in a chunk.
 template <class Element>
-MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, Tally& tally) {
+MSPROBE_DEVICE void measure_lane(const Shared& shared, u32 chunk, u32 lane, TensorTally& tally) {
   constexpr u32 kInGroup = kGroup / Element::kSize;
   const Job& job = shared.job;
   const u64 groups = (job.count + kInGroup - 1) / kInGroup;
   const u64 all_rows = (groups + kLanes - 1) / kLanes;
   const u64 begin = static_cast<u64>(chunk) * job.chunk_rows;
   const u64 end = begin + job.chunk_rows < all_rows ? begin + job.chunk_rows : all_rows;
-  Sums<Element> sums;
+  LaneSums<Element> sums;
   u64 exclusive_or = 0;
   u32 crc = 0;
   MSPROBE_LOOP
@@ -540,8 +540,8 @@ MSPROBE_DEVICE void combine_lanes(Shared& shared, Place& place, bool remainders)
   for (u32 half = kLanes / 2; half > 0; half /= 2, ++level) {
     MSPROBE_LOOP
     for (u32 lane = place.thread; lane < half; lane += place.threads) {
-      Tally& left = shared.lane[lane];
-      const Tally& right = shared.lane[lane + half];
+      TensorTally& left = shared.lane[lane];
+      const TensorTally& right = shared.lane[lane + half];
       combine<Work>(left, right);
       if (remainders) left.crc = multiply_by(shared.fold[level], left.crc) ^ right.crc;
     }
@@ -564,7 +564,7 @@ MSPROBE_DEVICE void set_fold(Shared& shared, Place& place, const u32* powers) {
 /// Puts the remainders of all chunks but the last into lanes: lane L has those of chunks L + 1, L + 257, ...
 /// from the front, as if chunks of zeros filled up the front to a multiple of 256.
 template <class Place>
-MSPROBE_APART void spread_remainders(Shared& shared, Place& place, const Tally* partials) {
+MSPROBE_APART void spread_remainders(Shared& shared, Place& place, const TensorTally* partials) {
   const Job& job = shared.job;
   u32 powers[kLevels];
   u32 power = job.chunk_power;  // becomes that of 256 chunks
@@ -592,12 +592,12 @@ MSPROBE_APART void spread_remainders(Shared& shared, Place& place, const Tally* 
 /// Combines the results of the lanes in a chunk. The block that ends the last chunk of a job combines all
 /// chunks.
 template <typename Work, class Place>
-MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& place, u32 chunk) {
+MSPROBE_APART void finish_chunk(const KernelLaunch& launch, Shared& shared, Place& place, u32 chunk) {
   const Job& job = shared.job;
   const bool remainders = (job.tasks & kCrc) != 0;
   place.barrier();
   combine_lanes<Work>(shared, place, remainders);
-  Tally* partials = launch.partials + static_cast<u64>(shared.index) * kMostChunks;
+  TensorTally* partials = launch.partials + static_cast<u64>(shared.index) * kMostChunks;
   if (place.thread == 0) {
     partials[chunk] = shared.lane[0];
     place.fence();
@@ -610,7 +610,7 @@ MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& pla
   if (shared.last == 0) return;
   MSPROBE_LOOP
   for (u32 lane = place.thread; lane < kLanes; lane += place.threads) {
-    Tally tally = empty_tally<Work>();
+    TensorTally tally = empty_tally<Work>();
     MSPROBE_LOOP
     for (u32 number = lane; number < job.chunks; number += kLanes) combine<Work>(tally, partials[number]);
     shared.lane[lane] = tally;
@@ -620,7 +620,7 @@ MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& pla
   combine_lanes<Work>(shared, place, remainders);
   if (remainders) set_fold(shared, place, launch.fold);  // restores it for the next chunk of this block
   if (place.thread == 0) {
-    Tally& all = shared.lane[0];
+    TensorTally& all = shared.lane[0];
     if (remainders) {
       const u32 before = all.crc == 0 ? 0 : multiply(all.crc, job.last_power);
       all.crc = before ^ partials[job.chunks - 1].crc;
@@ -630,7 +630,7 @@ MSPROBE_APART void finish_chunk(const Launch& launch, Shared& shared, Place& pla
 }
 
 template <class Element, class Place>
-MSPROBE_DEVICE void measure_chunk(const Launch& launch, Shared& shared, Place& place, u32 chunk) {
+MSPROBE_DEVICE void measure_chunk(const KernelLaunch& launch, Shared& shared, Place& place, u32 chunk) {
   MSPROBE_LOOP
   for (u32 lane = place.thread; lane < kLanes; lane += place.threads)
     measure_lane<Element>(shared, chunk, lane, shared.lane[lane]);
@@ -638,7 +638,7 @@ MSPROBE_DEVICE void measure_chunk(const Launch& launch, Shared& shared, Place& p
 }
 
 template <class Place>
-MSPROBE_APART void make_tables(const Launch& launch, Shared& shared, Place& place) {
+MSPROBE_APART void make_tables(const KernelLaunch& launch, Shared& shared, Place& place) {
   set_fold(shared, place, launch.fold);
   for (u32 byte = place.thread; byte < 256; byte += place.threads) {
     u32 remainder = byte;
@@ -655,7 +655,7 @@ MSPROBE_APART void make_tables(const Launch& launch, Shared& shared, Place& plac
 
 /// The work of one thread.
 template <class Place>
-MSPROBE_DEVICE void measure(const Launch& launch, Shared& shared, Place place) {
+MSPROBE_DEVICE void measure(const KernelLaunch& launch, Shared& shared, Place place) {
   if ((launch.tasks & kCrc) != 0) make_tables(launch, shared, place);
   MSPROBE_LOOP
   for (u32 number = place.block; number < launch.chunks; number += place.blocks) {
@@ -755,8 +755,8 @@ struct ThreadPlace {
 // The parameter is read in place, because a copy for each thread would take 4096 bytes. CUDA has an attribute
 // for this; HIP's compilers offer no other way.
 #if defined(__HIPCC_RTC__)
-extern "C" __global__ void __launch_bounds__(256) msprobe_measure(const msprobe::gpu::Launch) {
-  const auto& launch = *(const msprobe::gpu::Launch*)__builtin_amdgcn_kernarg_segment_ptr();
+extern "C" __global__ void __launch_bounds__(256) msprobe_measure(const msprobe::gpu::KernelLaunch) {
+  const auto& launch = *(const msprobe::gpu::KernelLaunch*)__builtin_amdgcn_kernarg_segment_ptr();
 #else
 #if __CUDA_ARCH__ >= 700 && \
     (__CUDACC_VER_MAJOR__ >= 12 || (__CUDACC_VER_MAJOR__ == 11 && __CUDACC_VER_MINOR__ >= 7))
@@ -765,7 +765,7 @@ extern "C" __global__ void __launch_bounds__(256) msprobe_measure(const msprobe:
 #define MSPROBE_PARAMETER const
 #endif
 extern "C" __global__ void __launch_bounds__(256)
-    msprobe_measure(MSPROBE_PARAMETER msprobe::gpu::Launch launch) {
+    msprobe_measure(MSPROBE_PARAMETER msprobe::gpu::KernelLaunch launch) {
 #endif
   __shared__ msprobe::gpu::Shared shared;
   msprobe::gpu::measure(launch, shared,

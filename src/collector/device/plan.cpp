@@ -11,9 +11,9 @@ namespace msprobe::gpu {
 namespace {
 
 using collector::TensorView;
-using collector::Walk;
+using collector::VisitOrder;
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 constexpr u32 kLeastRows = 8;  // of each chunk but the last
@@ -33,12 +33,12 @@ bool is_known(DType dtype) {
 
 /// The bits that change the signs of the parts of elements in 8 bytes.
 u64 flip_of(const TensorView& view) {
-  const Kind kind = tensor::info(view.dtype).kind;
+  const DTypeKind kind = tensor::info(view.dtype).kind;
   const std::size_t bits = 8 * view.element_size();
   u64 element = 0;
-  if (kind == Kind::floating) {
+  if (kind == DTypeKind::floating) {
     if (view.negative) element = u64{1} << (bits - 1);
-  } else if (kind == Kind::complex) {
+  } else if (kind == DTypeKind::complex) {
     if (view.negative) element = u64{1} << (bits / 2 - 1);
     if (view.negative != view.conjugate) element |= u64{1} << (bits - 1);
   }
@@ -47,7 +47,7 @@ u64 flip_of(const TensorView& view) {
   return flip;
 }
 
-std::optional<Job> make_job(const TensorView& view, const Walk& walk, std::uint8_t tasks) {
+std::optional<Job> make_job(const TensorView& view, const VisitOrder& walk, std::uint8_t tasks) {
   if (walk.rank > kMostAxes) return std::nullopt;
   const auto size = static_cast<u32>(view.element_size());
   Job job = {};
@@ -77,7 +77,7 @@ std::optional<Job> make_job(const TensorView& view, const Walk& walk, std::uint8
 }
 
 template <typename Work>
-void set_extrema(const Tally& tally, tensor::Statistics& statistics) {
+void set_extrema(const TensorTally& tally, tensor::Statistics& statistics) {
   const Work max = std::bit_cast<Work>(tally.max);
   const Work min = std::bit_cast<Work>(tally.min);
   statistics.max = static_cast<double>(max);
@@ -88,16 +88,16 @@ void set_extrema(const Tally& tally, tensor::Statistics& statistics) {
 
 }  // namespace
 
-std::optional<Plan> make_plan(const TensorView& view, std::uint8_t tasks) {
+std::optional<JobPlan> make_plan(const TensorView& view, std::uint8_t tasks) {
   static_assert(static_cast<int>(DType::float8_e8m0fnu) == kFloat8E8m0fnu &&
                 static_cast<int>(DType::int64) == kInt64 && static_cast<int>(DType::boolean) == kBool &&
                 static_cast<int>(DType::complex64) == kComplex64);
   if (view.data == nullptr || view.count == 0 || !is_known(view.dtype)) return std::nullopt;
-  Plan plan;
+  JobPlan plan;
   const std::uint8_t checksums = tasks & (kCrc | kXor);
   const bool together = view.plain();
   if ((tasks & kStatistics) != 0) {
-    const Walk walk = collector::walk_in_memory(view);
+    const VisitOrder walk = collector::walk_in_memory(view);
     const std::optional<Job> job = make_job(view, walk, together ? tasks : std::uint8_t{kStatistics});
     if (!job) return std::nullopt;
     plan.jobs[plan.count++] = *job;
@@ -112,22 +112,22 @@ std::optional<Plan> make_plan(const TensorView& view, std::uint8_t tasks) {
   return plan;
 }
 
-Launch empty_launch(Tally* rows, Tally* partials, u32* done) {
+KernelLaunch empty_launch(TensorTally* rows, TensorTally* partials, u32* done) {
   static const auto constants = [] {
-    Launch made = {};
+    KernelLaunch made = {};
     made.skip = x_to_bytes(kRowBytes - kGroup);
     u32 level = 0;
     for (u32 half = kLanes / 2; half > 0; half /= 2) made.fold[level++] = x_to_bytes(half * i64{kGroup});
     return made;
   }();
-  Launch launch = constants;
+  KernelLaunch launch = constants;
   launch.rows = rows;
   launch.partials = partials;
   launch.done = done;
   return launch;
 }
 
-void add_job(Launch& launch, Job job, u32 row) {
+void add_job(KernelLaunch& launch, Job job, u32 row) {
   job.first_chunk = launch.chunks;
   job.row = row;
   launch.chunks += job.chunks;
@@ -135,7 +135,7 @@ void add_job(Launch& launch, Job job, u32 row) {
   launch.job[launch.jobs++] = job;
 }
 
-collector::Measured measured_of(const Tally& tally, const Measuring& what) {
+collector::Measured measured_of(const TensorTally& tally, const Measuring& what) {
   tensor::Statistics statistics;
   statistics.count = what.count / what.repetitions;
   statistics.nan = tally.nan;
@@ -144,22 +144,23 @@ collector::Measured measured_of(const Tally& tally, const Measuring& what) {
   statistics.zero = tally.zero;
   statistics.sum = tensor::canonical(tally.sum);
   statistics.sum_of_squares = tensor::canonical(tally.squares);
-  const Kind kind = tensor::info(what.dtype).kind;
+  const DTypeKind kind = tensor::info(what.dtype).kind;
   if (what.dtype == DType::float64) {
     set_extrema<double>(tally, statistics);
   } else if (what.dtype == DType::uint64) {
     set_extrema<std::uint64_t>(tally, statistics);
-  } else if (kind == Kind::integer || kind == Kind::boolean) {
+  } else if (kind == DTypeKind::integer || kind == DTypeKind::boolean) {
     set_extrema<std::int64_t>(tally, statistics);
   } else {
     statistics.max = static_cast<double>(std::bit_cast<float>(static_cast<u32>(tally.max)));
     statistics.min = static_cast<double>(std::bit_cast<float>(static_cast<u32>(tally.min)));
   }
-  if (kind != Kind::integer && kind != Kind::boolean) statistics.integer_max = statistics.integer_min = 0;
-  return collector::measured_of(statistics, what.repetitions, what.negative && kind == Kind::floating);
+  if (kind != DTypeKind::integer && kind != DTypeKind::boolean)
+    statistics.integer_max = statistics.integer_min = 0;
+  return collector::measured_of(statistics, what.repetitions, what.negative && kind == DTypeKind::floating);
 }
 
-std::uint32_t crc32_of(const Tally& tally, std::uint64_t bytes) {
+std::uint32_t crc32_of(const TensorTally& tally, std::uint64_t bytes) {
   // Removes the zeros that fill up the last row.
   const auto zeros = static_cast<i64>((kRowBytes - bytes % kRowBytes) % kRowBytes);
   const u32 remainder = multiply(tally.crc, x_to_bytes(-zeros));

@@ -24,7 +24,7 @@ bool same(double a, double b) {
 }
 
 /// Compares device and emulation, which must agree in every bit.
-bool same(const Tally& a, const Tally& b) {
+bool same(const TensorTally& a, const TensorTally& b) {
   return same(a.sum, b.sum) && same(a.squares, b.squares) && a.max == b.max && a.min == b.min &&
          a.nan == b.nan && a.pos_inf == b.pos_inf && a.neg_inf == b.neg_inf && a.zero == b.zero &&
          a.exclusive_or == b.exclusive_or && a.crc == b.crc;
@@ -62,7 +62,7 @@ std::vector<TensorView> test_views(std::vector<std::byte>& memory) {
       view.data = &kAnywhere;
       if (!make_plan(view, kAll)) continue;
       const std::size_t size = view.element_size();
-      const bool complex = tensor::info(view.dtype).kind == tensor::Kind::complex;
+      const bool complex = tensor::info(view.dtype).kind == tensor::DTypeKind::complex;
       const std::size_t part = complex ? size / 2 : size;
       const std::size_t begin = memory.size();
       memory.resize(begin + kRoom);
@@ -95,18 +95,18 @@ void Gpu::test() {
 }
 
 void Gpu::test_some(std::span<const TensorView> views, const std::byte* host, Driver::Address device) {
-  std::vector<Tally> rows(kMostJobs);
-  std::vector<Tally> partials(std::size_t{kMostJobs} * kMostChunks);
+  std::vector<TensorTally> rows(kMostJobs);
+  std::vector<TensorTally> partials(std::size_t{kMostJobs} * kMostChunks);
   std::vector<u32> done(kMostJobs);
-  Launch here = empty_launch(rows.data(), partials.data(), done.data());
-  Scratch& scratch = scratch_for(stream_);
-  Launch there = launch_in(scratch);
+  KernelLaunch here = empty_launch(rows.data(), partials.data(), done.data());
+  LaunchMemory& scratch = scratch_for(stream_);
+  KernelLaunch there = launch_in(scratch);
   for (std::size_t i = 0; i < views.size(); ++i) {
     TensorView at = views[i];
     at.data = host + i * kRoom;
-    const Plan plan = *make_plan(at, kAll);
+    const JobPlan plan = *make_plan(at, kAll);
     at.data = pointer<const std::byte>(device + i * kRoom);
-    const Plan other = *make_plan(at, kAll);
+    const JobPlan other = *make_plan(at, kAll);
     for (u32 job = 0; job < plan.count; ++job) {
       add_job(here, plan.jobs[job], here.jobs);
       add_job(there, other.jobs[job], there.jobs);
@@ -114,14 +114,14 @@ void Gpu::test_some(std::span<const TensorView> views, const std::byte* host, Dr
   }
   emulate(here);
   launch(scratch, there);
-  std::vector<Tally> got(here.jobs);
+  std::vector<TensorTally> got(here.jobs);
   bring_rows(got);
   std::size_t row = 0;
   for (std::size_t k = 0; k < views.size(); ++k) {
     TensorView at = views[k];
     at.data = host + k * kRoom;
-    const Plan plan = *make_plan(at, kAll);
-    const Tally& checksums = got[row + plan.count - 1];
+    const JobPlan plan = *make_plan(at, kAll);
+    const TensorTally& checksums = got[row + plan.count - 1];
     bool good =
         same(measured_of(got[row], {at.dtype, at.count, plan.repetitions, false}), collector::measure(at)) &&
         crc32_of(checksums, at.bytes()) == collector::crc32_of(at) &&

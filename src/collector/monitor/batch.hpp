@@ -27,7 +27,7 @@ struct SeriesInfo {
   std::string event_tag;         // without the statistic at its end
 };
 
-struct Row {
+struct SeriesRow {
   const SeriesInfo* series = nullptr;
   Observation held;
 };
@@ -35,7 +35,7 @@ struct Row {
 struct Batch {
   std::uint64_t step = 0;
   double wall_time = 0;                // seconds since 1970
-  std::vector<Row> rows;               // in the order of arrival
+  std::vector<SeriesRow> rows;         // in the order of arrival
   std::vector<std::string> anomalies;  // members of anomaly.json
   std::shared_ptr<const Settings> settings;
 };

@@ -32,11 +32,11 @@ Settings settings_of(const Json& configuration, const EngineOptions& options) {
 }
 
 bool tells_zeros(const Settings& settings) {
-  const auto among = [](const std::vector<Statistic>& statistics) {
-    return std::find(statistics.begin(), statistics.end(), Statistic::zeros) != statistics.end();
+  const auto among = [](const std::vector<MonitorStatistic>& statistics) {
+    return std::find(statistics.begin(), statistics.end(), MonitorStatistic::zeros) != statistics.end();
   };
   return among(settings.statistics) ||
-         std::ranges::any_of(settings.parts, [&](const Part& part) { return among(part.statistics); });
+         std::ranges::any_of(settings.parts, [&](const MonitorPart& part) { return among(part.statistics); });
 }
 
 std::string absolute_path(const std::string& path) {
@@ -62,7 +62,7 @@ bool Engine::orphaned() const {
 void Engine::apply(Settings settings) {
   eps_.store(tells_zeros(settings) ? settings.eps : std::nan(""), std::memory_order_relaxed);
   settings_ = std::make_shared<const Settings>(std::move(settings));
-  for (Series& series : series_) series.means.clear();
+  for (EngineSeries& series : series_) series.means.clear();
 }
 
 std::optional<double> Engine::eps() const {
@@ -139,7 +139,7 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
                      '\n' + key.scope + '\n' + key.name;
   if (const auto known = ids_.find(text); known != ids_.end()) return known->second;
   if (series_.size() >= kMostSeries) throw Error("too many series");
-  Series series;
+  EngineSeries series;
   SeriesInfo& info = series.info;
   info.stage = key.stage;
   info.micro_step = key.micro_step;
@@ -147,8 +147,8 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
   info.scope = key.scope;
   const std::string place = "/rank" + std::to_string(rank_) + "/";
   if (settings_->layout == 2) {
-    const auto part =
-        std::ranges::find_if(settings_->parts, [&](const Part& one) { return one.name == key.quantity; });
+    const auto part = std::ranges::find_if(settings_->parts,
+                                           [&](const MonitorPart& one) { return one.name == key.quantity; });
     if (part == settings_->parts.end())
       throw series::SettingError("ValueError", "no monitor " + key.quantity);
     info.part = static_cast<std::size_t>(part - settings_->parts.begin());
@@ -176,7 +176,7 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
   return id;
 }
 
-Engine::Series& Engine::series_of(std::uint32_t id) {
+Engine::EngineSeries& Engine::series_of(std::uint32_t id) {
   if (id >= series_.size()) throw std::out_of_range("unknown series number");
   return series_[id];
 }
@@ -188,7 +188,7 @@ const SeriesInfo& Engine::info_of(std::uint32_t id) {
 
 bool Engine::hold(std::uint32_t id, Observation observation) {
   const std::lock_guard lock(mutex_);
-  Series& series = series_of(id);
+  EngineSeries& series = series_of(id);
   if (collecting_.load(std::memory_order_relaxed) == 0) return false;
   const bool is_call = series.info.is_call;
   if (series.step_mark == mark_ && (settings_->layout == 1 || is_call)) {
@@ -224,7 +224,7 @@ bool Engine::observe(std::uint32_t id, const TensorView& view, std::string dtype
 bool Engine::observe(std::uint32_t id, const Measured& measured, std::optional<std::uint64_t> below,
                      std::vector<std::int64_t> shape, std::optional<tensor::DType> dtype, std::string text) {
   Observation observation;
-  observation.held = Observation::Held::tensor;
+  observation.held = Observation::HeldValue::tensor;
   observation.extrema = dtype ? extrema_of(*dtype) : Extrema::real;
   observation.measured = measured;
   observation.has_zeros = below.has_value();
@@ -243,7 +243,7 @@ bool Engine::observe_values(std::uint32_t id, std::vector<double> values) {
     return hold(id, observe_number(values.front(), eps(), dtype_text(tensor::DType::float32)));
   }
   Observation observation;
-  observation.held = Observation::Held::values;
+  observation.held = Observation::HeldValue::values;
   observation.values = std::move(values);
   return hold(id, std::move(observation));
 }
@@ -254,32 +254,32 @@ bool Engine::absent(std::uint32_t id) {
 
 std::optional<std::string> Engine::value(std::uint32_t id) {
   const std::lock_guard lock(mutex_);
-  const Series& series = series_of(id);
+  const EngineSeries& series = series_of(id);
   if (series.step_mark != mark_) return std::nullopt;
-  const Row& row = rows_[series.row];
-  const std::vector<Statistic>& statistics = statistics_of(series.info);
-  const std::vector<Cell> cells = cells_of(row, statistics);
+  const SeriesRow& row = rows_[series.row];
+  const std::vector<MonitorStatistic>& statistics = statistics_of(series.info);
+  const std::vector<ObservedCell> cells = cells_of(row, statistics);
   JsonWriter json;
   json.open_object();
   for (std::size_t column = 0; column < cells.size(); ++column) {
     json.key(column_name(series.info, statistics, column));
     switch (cells[column].kind) {
-      case Cell::Kind::absent:
+      case ObservedCell::ObservedType::absent:
         json.null();
         break;
-      case Cell::Kind::text:
+      case ObservedCell::ObservedType::text:
         json.value(cells[column].text);
         break;
-      case Cell::Kind::real:
+      case ObservedCell::ObservedType::real:
         json.value(cells[column].real);
         break;
-      case Cell::Kind::boolean:
+      case ObservedCell::ObservedType::boolean:
         json.value(cells[column].integer != 0);
         break;
-      case Cell::Kind::natural:
+      case ObservedCell::ObservedType::natural:
         json.value(static_cast<std::uint64_t>(cells[column].integer));
         break;
-      case Cell::Kind::integer:
+      case ObservedCell::ObservedType::integer:
         json.value(cells[column].integer);
         break;
     }
@@ -288,16 +288,16 @@ std::optional<std::string> Engine::value(std::uint32_t id) {
   return json.take();
 }
 
-const std::vector<Statistic>& Engine::statistics_of(const SeriesInfo& info) const {
+const std::vector<MonitorStatistic>& Engine::statistics_of(const SeriesInfo& info) const {
   return settings_->layout == 2 ? settings_->parts[info.part].statistics : settings_->statistics;
 }
 
-void Engine::judge_row(const Row& row, Series& series) {
-  const std::vector<Cell> cells = cells_of(row, settings_->statistics);
+void Engine::judge_row(const SeriesRow& row, EngineSeries& series) {
+  const std::vector<ObservedCell> cells = cells_of(row, settings_->statistics);
   series.means.resize(cells.size());
   bool first = true;
   for (std::size_t column = 0; column < cells.size(); ++column) {
-    const Cell& cell = cells[column];
+    const ObservedCell& cell = cells[column];
     if (!cell.is_number()) continue;
     const std::string_view statistic = column_name(series.info, settings_->statistics, column);
     series::RunningMean& mean = series.means[column];
@@ -323,11 +323,11 @@ void Engine::judge_row(const Row& row, Series& series) {
   }
 }
 
-Output& Engine::output() {
+MonitorOutput& Engine::output() {
   if (!output_) {
     const std::string alerts =
         absolute_path(base_folder()) + "/anomaly_detected/rank" + std::to_string(rank_);
-    output_ = std::make_unique<Output>(folder_, alerts);
+    output_ = std::make_unique<MonitorOutput>(folder_, alerts);
   }
   return *output_;
 }

@@ -82,7 +82,7 @@ class Engine {
   Reload reload();
 
  private:
-  struct Series {
+  struct EngineSeries {
     SeriesInfo info;
     std::uint64_t step_mark = 0;  // of the step for which the series has a row
     std::size_t row = 0;
@@ -95,12 +95,12 @@ class Engine {
   bool wants(std::uint64_t step) const;
   std::string dtype_text(tensor::DType dtype) const;
   bool hold(std::uint32_t id, Observation observation);
-  void judge_row(const Row& row, Series& series);
-  const std::vector<Statistic>& statistics_of(const SeriesInfo& info) const;
+  void judge_row(const SeriesRow& row, EngineSeries& series);
+  const std::vector<MonitorStatistic>& statistics_of(const SeriesInfo& info) const;
   void finish_dynamic();
-  Output& output();
+  MonitorOutput& output();
   std::string base_folder() const;
-  Series& series_of(std::uint32_t id);
+  EngineSeries& series_of(std::uint32_t id);
   const SeriesInfo& info_of(std::uint32_t id);
 
   const EngineOptions options_;
@@ -118,16 +118,16 @@ class Engine {
   std::uint64_t collected_ = 0;
   FileStamp stamp_;  // of the configuration, dynamic mode
 
-  std::deque<Series> series_;
+  std::deque<EngineSeries> series_;
   std::unordered_map<std::string, std::uint32_t> ids_;
-  std::vector<Row> rows_;  // of the current step
+  std::vector<SeriesRow> rows_;  // of the current step
   std::vector<std::uint32_t> row_series_;
   std::uint64_t mark_ = 1;
   std::uint32_t calls_ = 0;
   std::vector<Hit> hits_;
 
   std::string folder_;
-  std::unique_ptr<Output> output_;
+  std::unique_ptr<MonitorOutput> output_;
 };
 
 }  // namespace msprobe::collector::monitor

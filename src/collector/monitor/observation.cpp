@@ -7,33 +7,33 @@
 
 namespace msprobe::collector::monitor {
 
-using series::Statistic;
+using series::MonitorStatistic;
 
 namespace {
 
-Cell real_cell(double value) {
-  Cell cell;
-  cell.kind = Cell::Kind::real;
+ObservedCell real_cell(double value) {
+  ObservedCell cell;
+  cell.kind = ObservedCell::ObservedType::real;
   cell.real = value;
   return cell;
 }
 
-Cell integer_cell(std::int64_t value) {
-  Cell cell = real_cell(static_cast<double>(value));
-  cell.kind = Cell::Kind::integer;
+ObservedCell integer_cell(std::int64_t value) {
+  ObservedCell cell = real_cell(static_cast<double>(value));
+  cell.kind = ObservedCell::ObservedType::integer;
   cell.integer = value;
   return cell;
 }
 
-Cell text_cell(std::string text) {
-  Cell cell;
-  cell.kind = Cell::Kind::text;
+ObservedCell text_cell(std::string text) {
+  ObservedCell cell;
+  cell.kind = ObservedCell::ObservedType::text;
   cell.text = std::move(text);
   return cell;
 }
 
-Cell extremum(Extrema extrema, double real, std::int64_t integer) {
-  Cell cell = real_cell(real);
+ObservedCell extremum(Extrema extrema, double real, std::int64_t integer) {
+  ObservedCell cell = real_cell(real);
   cell.integer = integer;
   switch (extrema) {
     case Extrema::none:
@@ -41,13 +41,13 @@ Cell extremum(Extrema extrema, double real, std::int64_t integer) {
     case Extrema::real:
       break;
     case Extrema::integer:
-      cell.kind = Cell::Kind::integer;
+      cell.kind = ObservedCell::ObservedType::integer;
       break;
     case Extrema::natural:
-      cell.kind = Cell::Kind::natural;
+      cell.kind = ObservedCell::ObservedType::natural;
       break;
     case Extrema::boolean:
-      cell.kind = Cell::Kind::boolean;
+      cell.kind = ObservedCell::ObservedType::boolean;
       break;
   }
   return cell;
@@ -67,48 +67,48 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 Extrema extrema_of(tensor::DType dtype) {
   using tensor::DType;
   switch (tensor::info(dtype).kind) {
-    case tensor::Kind::boolean:
+    case tensor::DTypeKind::boolean:
       return Extrema::boolean;
-    case tensor::Kind::integer:
+    case tensor::DTypeKind::integer:
       return dtype == DType::uint64 ? Extrema::natural : Extrema::integer;
-    case tensor::Kind::complex:
+    case tensor::DTypeKind::complex:
       return Extrema::none;
-    case tensor::Kind::floating:
+    case tensor::DTypeKind::floating:
       break;
   }
   // PyTorch cannot compare 8-bit floats.
   return tensor::info(dtype).size == 1 ? Extrema::none : Extrema::real;
 }
 
-Cell Observation::cell(Statistic statistic) const {
-  if (statistic == Statistic::shape || statistic == Statistic::dtype) {
-    if (held != Held::tensor || folded > 1 || dtype.empty()) return {};
-    return text_cell(statistic == Statistic::dtype ? dtype : shape_text(shape));
+ObservedCell Observation::cell(MonitorStatistic statistic) const {
+  if (statistic == MonitorStatistic::shape || statistic == MonitorStatistic::dtype) {
+    if (held != HeldValue::tensor || folded > 1 || dtype.empty()) return {};
+    return text_cell(statistic == MonitorStatistic::dtype ? dtype : shape_text(shape));
   }
-  if (held != Held::tensor) return {};
+  if (held != HeldValue::tensor) return {};
   const bool empty = measured.count == 0;
   switch (statistic) {
-    case Statistic::norm:
+    case MonitorStatistic::norm:
       return real_cell(empty ? 0 : measured.norm);
-    case Statistic::nans:
+    case MonitorStatistic::nans:
       return integer_cell(static_cast<std::int64_t>(measured.nan));
-    case Statistic::mean:
-      return empty ? Cell{} : real_cell(measured.mean / folded);
-    case Statistic::zeros:
-      return empty || !has_zeros ? Cell{} : real_cell(zeros / folded);
-    case Statistic::min:
-      return empty ? Cell{} : extremum(extrema, measured.min, measured.integer_min);
-    case Statistic::id:
+    case MonitorStatistic::mean:
+      return empty ? ObservedCell{} : real_cell(measured.mean / folded);
+    case MonitorStatistic::zeros:
+      return empty || !has_zeros ? ObservedCell{} : real_cell(zeros / folded);
+    case MonitorStatistic::min:
+      return empty ? ObservedCell{} : extremum(extrema, measured.min, measured.integer_min);
+    case MonitorStatistic::id:
       if (!shape.empty() || folded > 1) return {};
       [[fallthrough]];
     default:
-      return empty ? Cell{} : extremum(extrema, measured.max, measured.integer_max);
+      return empty ? ObservedCell{} : extremum(extrema, measured.max, measured.integer_max);
   }
 }
 
 void Observation::fold(const Observation& other) {
-  if (other.held != Held::tensor) return;
-  if (held != Held::tensor) {
+  if (other.held != HeldValue::tensor) return;
+  if (held != HeldValue::tensor) {
     const std::uint32_t place = call;
     *this = other;
     call = place;
@@ -133,7 +133,7 @@ void Observation::fold(const Observation& other) {
 
 Observation observe_view(const TensorView& view, std::optional<double> eps, std::string dtype) {
   Observation result;
-  result.held = Observation::Held::tensor;
+  result.held = Observation::HeldValue::tensor;
   result.extrema = extrema_of(view.dtype);
   result.shape.assign(view.shape.begin(), view.shape.begin() + view.rank);
   result.dtype = std::move(dtype);
@@ -142,7 +142,7 @@ Observation observe_view(const TensorView& view, std::optional<double> eps, std:
   // Frameworks have no magnitude of a boolean, and cannot compare 8-bit floats.
   result.has_zeros =
       eps && result.extrema != Extrema::boolean &&
-      (result.extrema != Extrema::none || tensor::info(view.dtype).kind == tensor::Kind::complex);
+      (result.extrema != Extrema::none || tensor::info(view.dtype).kind == tensor::DTypeKind::complex);
   result.zeros = static_cast<float>(result.measured.below) / static_cast<float>(view.count);
   return result;
 }

@@ -15,19 +15,19 @@ namespace msprobe::collector::monitor {
 /// How extrema of an element type are written; `none`: the type has no order, or frameworks give no extrema.
 enum class Extrema : std::uint8_t { real, integer, natural, boolean, none };
 
-struct Cell {
-  enum class Kind : std::uint8_t { absent, real, integer, natural, boolean, text };
-  Kind kind = Kind::absent;
+struct ObservedCell {
+  enum class ObservedType : std::uint8_t { absent, real, integer, natural, boolean, text };
+  ObservedType kind = ObservedType::absent;
   double real = 0;           // of every number
   std::int64_t integer = 0;  // exact; for natural numbers the same 64 bits
   std::string text;
 
-  bool is_number() const { return kind != Kind::absent && kind != Kind::text; }
+  bool is_number() const { return kind != ObservedType::absent && kind != ObservedType::text; }
 };
 
 struct Observation {
-  enum class Held : std::uint8_t { absent, tensor, values };
-  Held held = Held::absent;
+  enum class HeldValue : std::uint8_t { absent, tensor, values };
+  HeldValue held = HeldValue::absent;
   Extrema extrema = Extrema::none;
   bool has_zeros = false;
   std::uint32_t folded = 1;  // the number of observations that were folded into this one
@@ -38,7 +38,7 @@ struct Observation {
   std::string dtype;  // "torch.float32"
   std::vector<double> values;
 
-  Cell cell(series::Statistic statistic) const;
+  ObservedCell cell(series::MonitorStatistic statistic) const;
   /// Adds another call of the same operation.
   void fold(const Observation& other);
 };

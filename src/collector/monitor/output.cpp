@@ -25,10 +25,10 @@ std::string event_file_name(double wall_time) {
 
 }  // namespace
 
-Output::Output(std::string folder, const std::string& anomaly_folder)
+MonitorOutput::MonitorOutput(std::string folder, const std::string& anomaly_folder)
     : folder_(std::move(folder)), anomalies_(anomaly_folder) {}
 
-std::optional<std::string> Output::write(const Batch& batch) {
+std::optional<std::string> MonitorOutput::write(const Batch& batch) {
   std::optional<std::string> failure;
   try {
     write_files(batch);
@@ -41,7 +41,7 @@ std::optional<std::string> Output::write(const Batch& batch) {
   return is_told ? std::nullopt : failure;
 }
 
-void Output::write_files(const Batch& batch) {
+void MonitorOutput::write_files(const Batch& batch) {
   if (batch.settings != settings_) {
     if (!settings_ && batch.settings->dump_alerts) anomalies_.remove_old();
     settings_ = batch.settings;
@@ -59,10 +59,10 @@ void Output::write_files(const Batch& batch) {
   if (settings_->dump_alerts && !settings_->rules.empty()) anomalies_.append(batch.anomalies);
 }
 
-void Output::write_csv(const Batch& batch) {
+void MonitorOutput::write_csv(const Batch& batch) {
   std::exception_ptr first_failure;
   const std::uint64_t first_step = settings_->layout == 2 ? settings_->window.start : 0;
-  for (const Block& block : csv_blocks(batch)) {
+  for (const StepText& block : csv_blocks(batch)) {
     try {
       auto file = files_.find(block.prefix);
       if (file == files_.end()) {
@@ -78,7 +78,7 @@ void Output::write_csv(const Batch& batch) {
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
-void Output::write_events(const Batch& batch) {
+void MonitorOutput::write_events(const Batch& batch) {
   if (!events_.is_open()) {
     events_.open(folder_ + "/" + event_file_name(batch.wall_time), false);
     std::string begin;

@@ -16,10 +16,10 @@
 
 namespace msprobe::collector::monitor {
 
-class Output {
+class MonitorOutput {
  public:
   /// Creates nothing until the first step arrives.
-  Output(std::string folder, const std::string& anomaly_folder);
+  MonitorOutput(std::string folder, const std::string& anomaly_folder);
 
   /// Returns the reason if something could not be written; only once, until writing has succeeded again.
   std::optional<std::string> write(const Batch& batch);

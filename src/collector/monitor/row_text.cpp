@@ -14,11 +14,11 @@
 
 namespace msprobe::collector::monitor {
 
-using series::Statistic;
+using series::MonitorStatistic;
 
 namespace {
 
-using Rows = std::vector<const Row*>;
+using Rows = std::vector<const SeriesRow*>;
 
 /// How the numbers of a column are spelt: numbers that are written together have one type, as in a data
 /// frame.
@@ -40,42 +40,42 @@ void append_whole(std::string& out, std::int64_t value) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-void append_exact(std::string& out, const Cell& cell) {
-  if (cell.kind == Cell::Kind::natural) {
+void append_exact(std::string& out, const ObservedCell& cell) {
+  if (cell.kind == ObservedCell::ObservedType::natural) {
     out += std::to_string(static_cast<std::uint64_t>(cell.integer));
   } else {
     append_whole(out, cell.integer);
   }
 }
 
-void append_cell(std::string& out, const Cell& cell, ColumnType type, int digits) {
+void append_cell(std::string& out, const ObservedCell& cell, ColumnType type, int digits) {
   switch (cell.kind) {
-    case Cell::Kind::absent:
+    case ObservedCell::ObservedType::absent:
       out += "nan";
       return;
-    case Cell::Kind::text:
+    case ObservedCell::ObservedType::text:
       append_csv_field(out, cell.text);
       return;
-    case Cell::Kind::boolean:
+    case ObservedCell::ObservedType::boolean:
       out += cell.integer != 0 ? "True" : "False";
       return;
-    case Cell::Kind::integer:
-    case Cell::Kind::natural:
+    case ObservedCell::ObservedType::integer:
+    case ObservedCell::ObservedType::natural:
       if (type != ColumnType::real) {
         append_exact(out, cell);
         return;
       }
       [[fallthrough]];
-    case Cell::Kind::real:
+    case ObservedCell::ObservedType::real:
       append_python_repr(out, round_decimals(cell.real, digits));
   }
 }
 
 /// Rows that the Python tool puts into one data frame.
-class Frame {
+class DataFrame {
  public:
-  Frame(const Rows& rows, const Batch& batch) {
-    for (const Row* row : rows) cells_.push_back(cells_of(*row, batch.settings->statistics));
+  DataFrame(const Rows& rows, const Batch& batch) {
+    for (const SeriesRow* row : rows) cells_.push_back(cells_of(*row, batch.settings->statistics));
     const std::size_t width = cells_.empty() ? 0 : cells_.front().size();
     for (std::size_t column = 0; column < width; ++column) types_.push_back(type_of(column));
   }
@@ -91,16 +91,16 @@ class Frame {
   ColumnType type_of(std::size_t column) const {
     bool real = false;
     bool boolean = false;
-    for (const std::vector<Cell>& row : cells_) {
-      const Cell::Kind kind = row[column].kind;
-      real = real || kind == Cell::Kind::real || kind == Cell::Kind::absent;
-      boolean = boolean || kind == Cell::Kind::boolean;
+    for (const std::vector<ObservedCell>& row : cells_) {
+      const ObservedCell::ObservedType kind = row[column].kind;
+      real = real || kind == ObservedCell::ObservedType::real || kind == ObservedCell::ObservedType::absent;
+      boolean = boolean || kind == ObservedCell::ObservedType::boolean;
     }
     if (boolean) return ColumnType::mixed;
     return real ? ColumnType::real : ColumnType::whole;
   }
 
-  std::vector<std::vector<Cell>> cells_;
+  std::vector<std::vector<ObservedCell>> cells_;
   std::vector<ColumnType> types_;
 };
 
@@ -114,7 +114,7 @@ std::string module_of(const SeriesInfo& info) {
 std::vector<Rows> by_module(const Rows& rows) {
   std::vector<Rows> groups;
   std::unordered_map<std::string, std::size_t> place;
-  for (const Row* row : rows) {
+  for (const SeriesRow* row : rows) {
     const auto [found, is_new] = place.try_emplace(module_of(*row->series), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(row);
@@ -124,9 +124,9 @@ std::vector<Rows> by_module(const Rows& rows) {
 
 /// Groups rows by `key`, in the order in which the keys first occurred.
 template <typename Key, typename KeyOf>
-std::vector<std::pair<Key, Rows>> grouped(const std::vector<Row>& rows, KeyOf key_of) {
+std::vector<std::pair<Key, Rows>> grouped(const std::vector<SeriesRow>& rows, KeyOf key_of) {
   std::vector<std::pair<Key, Rows>> groups;
-  for (const Row& row : rows) {
+  for (const SeriesRow& row : rows) {
     const Key key = key_of(*row.series);
     auto found = std::ranges::find_if(groups, [&](const auto& one) { return one.first == key; });
     if (found == groups.end()) found = groups.insert(groups.end(), {key, {}});
@@ -135,7 +135,7 @@ std::vector<std::pair<Key, Rows>> grouped(const std::vector<Row>& rows, KeyOf ke
   return groups;
 }
 
-std::string column_names(const SeriesInfo& info, const std::vector<Statistic>& statistics) {
+std::string column_names(const SeriesInfo& info, const std::vector<MonitorStatistic>& statistics) {
   std::string names;
   for (std::size_t column = 0; column < column_count(info, statistics); ++column) {
     names += ',';
@@ -144,17 +144,17 @@ std::string column_names(const SeriesInfo& info, const std::vector<Statistic>& s
   return names;
 }
 
-Block v1_block(std::string_view file, const Rows& rows, const Batch& batch) {
+StepText v1_block(std::string_view file, const Rows& rows, const Batch& batch) {
   const Settings& settings = *batch.settings;
   const SeriesInfo& first = *rows.front()->series;
   const bool micro_steps = first.quantity->has_micro_step ||
                            (settings.each_micro_batch && first.quantity->name == "grad_unreduced");
-  Block block;
+  StepText block;
   block.prefix = file;
   block.header = std::string("vpp_stage,name,step") + (micro_steps ? ",micro_step" : "") +
                  column_names(first, batch.settings->statistics) + "\n";
   const auto add_frame = [&](const Rows& together) {
-    const Frame frame(together, batch);
+    const DataFrame frame(together, batch);
     for (std::size_t i = 0; i < together.size(); ++i) {
       const SeriesInfo& info = *together[i]->series;
       if (info.has_stage) append_whole(block.rows, info.stage);
@@ -178,14 +178,14 @@ Block v1_block(std::string_view file, const Rows& rows, const Batch& batch) {
   return block;
 }
 
-Block v2_block(const Part& part, const Rows& rows, std::uint64_t step) {
+StepText v2_block(const MonitorPart& part, const Rows& rows, std::uint64_t step) {
   const bool micro_steps = rows.front()->series->micro_step >= 0;
-  Block block;
+  StepText block;
   block.prefix = part.name + "_step";
   block.header = std::string("vpp_stage,step,module_name,scope") + (micro_steps ? ",micro_step" : "") +
                  column_names(*rows.front()->series, part.statistics) + "\r\n";
   std::string& out = block.rows;
-  for (const Row* row : rows) {
+  for (const SeriesRow* row : rows) {
     const SeriesInfo& info = *row->series;
     if (info.has_stage) append_whole(out, info.stage);
     out += ',';
@@ -198,7 +198,7 @@ Block v2_block(const Part& part, const Rows& rows, std::uint64_t step) {
       out += ',';
       append_whole(out, info.micro_step);
     }
-    for (const Cell& cell : cells_of(*row, part.statistics)) {
+    for (const ObservedCell& cell : cells_of(*row, part.statistics)) {
       out += ',';
       append_python_repr(out, cell.is_number() ? cell.real : std::numeric_limits<double>::quiet_NaN());
     }
@@ -209,34 +209,34 @@ Block v2_block(const Part& part, const Rows& rows, std::uint64_t step) {
 
 }  // namespace
 
-std::size_t column_count(const SeriesInfo& info, const std::vector<Statistic>& statistics) {
+std::size_t column_count(const SeriesInfo& info, const std::vector<MonitorStatistic>& statistics) {
   const bool own = info.quantity != nullptr && !info.quantity->columns.empty();
   return own ? info.quantity->columns.size() : statistics.size();
 }
 
-std::string_view column_name(const SeriesInfo& info, const std::vector<Statistic>& statistics,
+std::string_view column_name(const SeriesInfo& info, const std::vector<MonitorStatistic>& statistics,
                              std::size_t column) {
   const bool own = info.quantity != nullptr && !info.quantity->columns.empty();
   return own ? info.quantity->columns[column] : name_of(statistics[column]);
 }
 
-std::vector<Cell> cells_of(const Row& row, const std::vector<Statistic>& statistics) {
-  std::vector<Cell> cells(column_count(*row.series, statistics));
+std::vector<ObservedCell> cells_of(const SeriesRow& row, const std::vector<MonitorStatistic>& statistics) {
+  std::vector<ObservedCell> cells(column_count(*row.series, statistics));
   const bool own = row.series->quantity != nullptr && !row.series->quantity->columns.empty();
   for (std::size_t column = 0; column < cells.size(); ++column) {
     if (!own) {
       cells[column] = row.held.cell(statistics[column]);
-    } else if (row.held.held == Observation::Held::values && column < row.held.values.size()) {
-      cells[column].kind = Cell::Kind::real;
+    } else if (row.held.held == Observation::HeldValue::values && column < row.held.values.size()) {
+      cells[column].kind = ObservedCell::ObservedType::real;
       cells[column].real = row.held.values[column];
     }
   }
   return cells;
 }
 
-std::vector<Block> csv_blocks(const Batch& batch) {
+std::vector<StepText> csv_blocks(const Batch& batch) {
   const Settings& settings = *batch.settings;
-  std::vector<Block> blocks;
+  std::vector<StepText> blocks;
   if (settings.layout == 2) {
     for (const auto& [part, rows] :
          grouped<std::size_t>(batch.rows, [](const SeriesInfo& info) { return info.part; })) {
@@ -253,8 +253,8 @@ std::vector<Block> csv_blocks(const Batch& batch) {
 
 std::string event_records(const Batch& batch) {
   std::vector<series::Scalar> scalars;
-  for (const Row& row : batch.rows) {
-    const std::vector<Cell> cells = cells_of(row, batch.settings->statistics);
+  for (const SeriesRow& row : batch.rows) {
+    const std::vector<ObservedCell> cells = cells_of(row, batch.settings->statistics);
     for (std::size_t column = 0; column < cells.size(); ++column) {
       if (!cells[column].is_number()) continue;
       scalars.push_back({row.series->event_tag, column_name(*row.series, batch.settings->statistics, column),
@@ -267,8 +267,8 @@ std::string event_records(const Batch& batch) {
   return records;
 }
 
-std::string quoted_value(const Cell& cell) {
-  if (cell.kind == Cell::Kind::real) return python_repr(cell.real);
+std::string quoted_value(const ObservedCell& cell) {
+  if (cell.kind == ObservedCell::ObservedType::real) return python_repr(cell.real);
   std::string text;
   append_cell(text, cell, ColumnType::mixed, 0);
   return text;

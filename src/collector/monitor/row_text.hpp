@@ -10,23 +10,24 @@
 namespace msprobe::collector::monitor {
 
 /// The text that a step adds to one file.
-struct Block {
+struct StepText {
   std::string prefix;  // of the file's name
   std::string header;  // a line
   std::string rows;    // lines
 };
 
-std::vector<Block> csv_blocks(const Batch& batch);
+std::vector<StepText> csv_blocks(const Batch& batch);
 /// Scalars of layout 1.
 std::string event_records(const Batch& batch);
 
 /// The value in the form that alerts quote.
-std::string quoted_value(const Cell& cell);
+std::string quoted_value(const ObservedCell& cell);
 
 /// The columns of a row: its own ones, or the configured statistics.
-std::vector<Cell> cells_of(const Row& row, const std::vector<series::Statistic>& statistics);
-std::size_t column_count(const SeriesInfo& series, const std::vector<series::Statistic>& statistics);
-std::string_view column_name(const SeriesInfo& series, const std::vector<series::Statistic>& statistics,
-                             std::size_t column);
+std::vector<ObservedCell> cells_of(const SeriesRow& row,
+                                   const std::vector<series::MonitorStatistic>& statistics);
+std::size_t column_count(const SeriesInfo& series, const std::vector<series::MonitorStatistic>& statistics);
+std::string_view column_name(const SeriesInfo& series,
+                             const std::vector<series::MonitorStatistic>& statistics, std::size_t column);
 
 }  // namespace msprobe::collector::monitor

@@ -230,8 +230,8 @@ class V1Reader {
 
 void set_statistics(Settings& settings, const Json& value) {
   if (!value.is_array()) wrong_type("ops should be a list");
-  std::vector<Statistic> found;
-  const auto add = [&](Statistic one) {
+  std::vector<MonitorStatistic> found;
+  const auto add = [&](MonitorStatistic one) {
     if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
   };
   for (const Json& name : value) {
@@ -241,14 +241,14 @@ void set_statistics(Settings& settings, const Json& value) {
       settings.warnings.push_back("op " + text +
                                   " is not supported. Optional ops: " + list_of(series::kStatisticNames));
     } else {
-      add(static_cast<Statistic>(known - series::kStatisticNames.begin()));
+      add(static_cast<MonitorStatistic>(known - series::kStatisticNames.begin()));
     }
   }
-  if (found.empty()) found.push_back(Statistic::norm);
-  add(Statistic::shape);
-  add(Statistic::dtype);
+  if (found.empty()) found.push_back(MonitorStatistic::norm);
+  add(MonitorStatistic::shape);
+  add(MonitorStatistic::dtype);
   Json names = Json::array();
-  for (const Statistic one : found) names.push_back(std::string(name_of(one)));
+  for (const MonitorStatistic one : found) names.push_back(std::string(name_of(one)));
   settings.statistics = std::move(found);
   settings.effective["ops"] = std::move(names);
 }

@@ -18,7 +18,7 @@
 namespace msprobe::collector::monitor {
 
 using series::Json;
-using series::Statistic;
+using series::MonitorStatistic;
 
 enum class FileFormat : std::uint8_t { csv, tensorboard };
 
@@ -35,10 +35,10 @@ struct Window {
 };
 
 /// A monitor of layout 2.
-struct Part {
+struct MonitorPart {
   std::string name;            // as the configuration spells it: the prefix of its files
   bool communication = false;  // its rows have no stage, and calls of a step are folded
-  std::vector<Statistic> statistics;
+  std::vector<MonitorStatistic> statistics;
 };
 
 struct Settings {
@@ -46,7 +46,7 @@ struct Settings {
   Window window;
   std::vector<std::int64_t> ranks;  // empty: all
   std::uint64_t steps_per_file = 1;
-  std::vector<Statistic> statistics;  // of layout 1, shape and dtype among them
+  std::vector<MonitorStatistic> statistics;  // of layout 1, shape and dtype among them
   double eps = 1e-8;
   int digits = 6;
   bool each_micro_batch = false;  // grad_unreduced has a column micro_step
@@ -55,7 +55,7 @@ struct Settings {
   bool dump_alerts = false;
   std::optional<std::pair<std::string, std::string>> append_output;  // of time tags
   std::string output_dir = "./";                                     // of layout 2
-  std::vector<Part> parts;                                           // of layout 2: the enabled ones
+  std::vector<MonitorPart> parts;                                    // of layout 2: the enabled ones
 
   Json effective;  // key -> value after defaults and checks
   std::vector<std::string> warnings;

@@ -17,8 +17,9 @@ using series::python_truth_of;
 using series::SettingError;
 
 constexpr std::uint64_t kMostSteps = 1'000'000;
-constexpr std::array<Statistic, 5> kAllParts = {Statistic::min, Statistic::max, Statistic::mean,
-                                                Statistic::norm, Statistic::nans};
+constexpr std::array<MonitorStatistic, 5> kAllParts = {MonitorStatistic::min, MonitorStatistic::max,
+                                                       MonitorStatistic::mean, MonitorStatistic::norm,
+                                                       MonitorStatistic::nans};
 constexpr std::string_view kPartNames[] = {"module", "weight_grad", "optimizer", "param", "cc"};
 
 Json part_defaults(const std::string& word) {
@@ -163,10 +164,10 @@ class V2Reader {
   }
 
   Json read_part(const std::string& name, const std::string& word, const Json& options) {
-    Part part{name, word == "cc", part_statistics(options)};
+    MonitorPart part{name, word == "cc", part_statistics(options)};
     Json known = options;
     Json names = Json::array();
-    for (const Statistic one : part.statistics) names.push_back(std::string(name_of(one)));
+    for (const MonitorStatistic one : part.statistics) names.push_back(std::string(name_of(one)));
     known["ops"] = std::move(names);
     known["enabled"] = true;
     // The keys of communication may also be in an object inside, as in layout 1.
@@ -189,16 +190,17 @@ class V2Reader {
     return known;
   }
 
-  std::vector<Statistic> part_statistics(const Json& options) {
-    std::vector<Statistic> all(kAllParts.begin(), kAllParts.end());
+  std::vector<MonitorStatistic> part_statistics(const Json& options) {
+    std::vector<MonitorStatistic> all(kAllParts.begin(), kAllParts.end());
     const auto given = options.find("ops");
     if (given == options.end()) return all;
     const Json list = given->is_string() ? Json::array({*given}) : *given;
     if (!list.is_array()) return all;
-    std::vector<Statistic> found;
+    std::vector<MonitorStatistic> found;
     for (const Json& name : list) {
       const std::string text = python_str_of(name);
-      const auto known = std::ranges::find_if(kAllParts, [&](Statistic one) { return name_of(one) == text; });
+      const auto known =
+          std::ranges::find_if(kAllParts, [&](MonitorStatistic one) { return name_of(one) == text; });
       if (known == kAllParts.end()) {
         warn("Unsupported op '" + text + "' is ignored.");
       } else if (std::find(found.begin(), found.end(), *known) == found.end()) {

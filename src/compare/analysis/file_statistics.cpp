@@ -23,15 +23,15 @@ namespace {
 /// Statistics as recorders write them: a NaN hides all other values.
 std::optional<StatisticValues> statistics_in(const Side& side, const Item& item) {
   const formats::StoredTensor tensor = open_data(side, item);
-  if (tensor::info(tensor.dtype).kind != tensor::Kind::floating) return std::nullopt;
+  if (tensor::info(tensor.dtype).kind != tensor::DTypeKind::floating) return std::nullopt;
   const tensor::Statistics found = formats::statistics_of(tensor);
   if (found.count == 0) return std::nullopt;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   StatisticValues values;
-  values.set(kMax, Value::of(found.nan > 0 ? nan : found.max));
-  values.set(kMin, Value::of(found.nan > 0 ? nan : found.min));
-  values.set(kMean, Value::of(found.mean()));
-  values.set(kNorm, Value::of(found.norm()));
+  values.set(kMax, RecordedValue::of(found.nan > 0 ? nan : found.max));
+  values.set(kMin, RecordedValue::of(found.nan > 0 ? nan : found.min));
+  values.set(kMean, RecordedValue::of(found.mean()));
+  values.set(kNorm, RecordedValue::of(found.norm()));
   return values;
 }
 

@@ -13,7 +13,7 @@ void carry(auto& packet, Carried<FoundEntry> auto& entry) {
   packet(entry.name, entry.sub_layer, entry.info, entry.what, entry.at);
 }
 
-void carry(auto& packet, Carried<CommNode> auto& node) {
+void carry(auto& packet, Carried<ComparedCommunication> auto& node) {
   packet(base_of<dump::Communication>(node), node.name, node.sub_layer, node.found);
 }
 

@@ -38,9 +38,9 @@ std::string_view part_from_end(std::string_view name, std::size_t number) {
   return last;
 }
 
-class Finder {
+class DifferenceFinder {
  public:
-  Finder(const RankResult& result, std::int64_t number, const Rules& rules, const JsonSink& sink)
+  DifferenceFinder(const RankResult& result, std::int64_t number, const Rules& rules, const JsonSink& sink)
       : result_(result), rules_(rules), sink_(sink), json_(result) {
     found_.label = result.rank;
     found_.number = number;
@@ -89,7 +89,7 @@ class Finder {
   }
 
   void communication(std::string_view name, EntryRows rows, std::optional<std::size_t> differing) {
-    CommNode node;
+    ComparedCommunication node;
     node.name = name;
     node.sub_layer = sub_layer_;
     if (differing) node.found = found(name, rows, *differing);
@@ -211,7 +211,7 @@ class Finder {
 
 RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
                                  const JsonSink& json) {
-  return Finder(result, number, rules, json).run();
+  return DifferenceFinder(result, number, rules, json).run();
 }
 
 }  // namespace msprobe::compare

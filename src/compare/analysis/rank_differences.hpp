@@ -27,7 +27,7 @@ struct FoundEntry {
   std::string at;               // the user's own line, if a stack was recorded
 };
 
-struct CommNode : dump::Communication {
+struct ComparedCommunication : dump::Communication {
   std::string name;
   std::uint32_t sub_layer = 0;
   std::optional<FoundEntry> found;  // if it differs
@@ -42,7 +42,7 @@ struct RankDifferences {
   std::uint64_t differing = 0;
   Coverage coverage;            // of the tensors of both sides
   bool mapping_applies = true;  // as in RankResult
-  std::vector<CommNode> comms;
+  std::vector<ComparedCommunication> comms;
   /// The first differing compute entry before each communication, and after the last.
   std::vector<std::optional<FoundEntry>> first_in;
 };

@@ -10,10 +10,10 @@ namespace {
 
 /// The first differing entry of each rank before its communication (Phase::before), where the search begins,
 /// or after the last (Phase::after), where it ends.
-FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, Phase phase) {
+FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, DifferencePhase phase) {
   FirstDifference result;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const bool before = phase == Phase::before;
+    const bool before = phase == DifferencePhase::before;
     const auto& entry = before ? ranks[r].first_in.front() : ranks[r].first_in.back();
     if (entry && (before || !ranks[r].comms.empty())) result.places.push_back({r, &*entry, false});
   }
@@ -24,19 +24,19 @@ FirstDifference outside_communication(const std::vector<RankDifferences>& ranks,
 }  // namespace
 
 FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules) {
-  FirstDifference result = outside_communication(ranks, Phase::before);
-  if (result.phase != Phase::none) return result;
+  FirstDifference result = outside_communication(ranks, DifferencePhase::before);
+  if (result.phase != DifferencePhase::none) return result;
   std::vector<dump::RankCommunication> communication;
   for (const RankDifferences& rank : ranks) {
     dump::RankCommunication& one = communication.emplace_back();
     one.number = rank.number;
-    for (const CommNode& comm : rank.comms) one.calls.push_back(&comm);
+    for (const ComparedCommunication& comm : rank.comms) one.calls.push_back(&comm);
   }
   const dump::CommGraph graph(communication, rules.names_source);
   // An entry computed before a call comes before the results of all calls of its layer.
   using EntryKey = std::tuple<std::uint32_t, bool, std::uint32_t>;
   EntryKey least{UINT32_MAX, true, UINT32_MAX};
-  const auto offer = [&](const EntryKey& key, const FirstDifference::Place& place) {
+  const auto offer = [&](const EntryKey& key, const FirstDifference::DifferencePlace& place) {
     if (key > least) return;
     if (key < least) result.places.clear();
     least = key;
@@ -51,8 +51,8 @@ FirstDifference search_first_difference(const std::vector<RankDifferences>& rank
         offer({graph.done_layer(node), true, 0}, {r, &*comm, true});
     }
   }
-  if (result.places.empty()) return outside_communication(ranks, Phase::after);
-  result.phase = Phase::during;
+  if (result.places.empty()) return outside_communication(ranks, DifferencePhase::after);
+  result.phase = DifferencePhase::during;
   result.doubt = graph.uneven();
   if (graph.contradictory())
     result.doubt =

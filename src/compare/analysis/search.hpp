@@ -12,16 +12,16 @@
 
 namespace msprobe::compare {
 
-enum class Phase : std::uint8_t { none, before, during, after };
+enum class DifferencePhase : std::uint8_t { none, before, during, after };
 
 struct FirstDifference {
-  Phase phase = Phase::none;
-  struct Place {
+  DifferencePhase phase = DifferencePhase::none;
+  struct DifferencePlace {
     std::size_t rank = 0;  // index
     const FoundEntry* entry = nullptr;
     bool communication = false;
   };
-  std::vector<Place> places;  // by rank
+  std::vector<DifferencePlace> places;  // by rank
   /// Says which ranks that talk to each other recorded different numbers of calls, or contradict each other.
   std::string doubt;
 };

@@ -186,7 +186,7 @@ StatisticTexts statistics_text(const StoredTensor& tensor) {
   StatisticTexts texts = kNoTexts;
   const tensor::Statistics all = formats::statistics_of(tensor);
   const auto kind = tensor::info(tensor.dtype).kind;
-  if (kind == tensor::Kind::boolean) {
+  if (kind == tensor::DTypeKind::boolean) {
     texts[0] = all.max > 0 ? "True" : "False";
     texts[1] = all.min > 0 ? "True" : "False";
     return texts;
@@ -322,15 +322,15 @@ AtbSide read_atb_csv(const ByteSource& file) {
   return side;
 }
 
-Plan plan_atb(const std::string& target, const std::string& golden, Progress* progress) {
+TaskPlan plan_atb(const std::string& target, const std::string& golden, Progress* progress) {
   auto dumps = std::make_shared<const AtbDumps>(read_atb(target, golden));
-  Plan plan;
+  TaskPlan plan;
   plan.one_at_a_time = true;
   const ByName targets = by_name(dumps->target);
   const ByName goldens = by_name(dumps->golden);
   report_one_sided(targets, goldens, "target", plan.one_sided);
   report_one_sided(goldens, targets, "golden", plan.one_sided);
-  Task& task = plan.tasks.emplace_back();
+  CompareTask& task = plan.tasks.emplace_back();
   task.target = target;
   task.golden = golden;
   task.name = dumps->target.tensors ? "atb_tensor_compare_result" : "atb_stats_compare_result";

@@ -35,6 +35,6 @@ AtbSide read_atb_csv(const ByteSource& file);
 /// Compares both folders as one task. The statistic.csv files are read at once, the tensors when the task
 /// runs; a tensor that cannot be read gives a row that says so. Throws FormatError if only one side has
 /// tensors.
-Plan plan_atb(const std::string& target, const std::string& golden, Progress* progress);
+TaskPlan plan_atb(const std::string& target, const std::string& golden, Progress* progress);
 
 }  // namespace msprobe::compare

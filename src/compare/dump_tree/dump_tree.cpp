@@ -347,7 +347,7 @@ std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs) 
 namespace {
 
 /// Steps of a rank that one process compares, each of which continues from the one before.
-struct Chain {
+struct StepChain {
   std::shared_ptr<diagnosis::RankHistory> history = std::make_shared<diagnosis::RankHistory>();
   std::vector<std::uint32_t> processes;  // that see all its steps; empty: all do
   std::size_t number = 0;                // among those of its rank
@@ -365,7 +365,7 @@ struct Chain {
 };
 
 /// Tensors are most of what the task reads, so many processes may share this work.
-void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
+void share_tensors(CompareTask& task, const std::shared_ptr<const RankPair>& pair,
                    const std::shared_ptr<std::vector<MeasuredRows>>& measured, const RankOptions& options,
                    const PythonRules& python, const Rules& rules, const std::shared_ptr<BytesAhead>& bytes) {
   if (team().hands_out()) {
@@ -396,8 +396,8 @@ void share_tensors(Task& task, const std::shared_ptr<const RankPair>& pair,
 
 }  // namespace
 
-Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                     const PythonRules& python, const Rules& rules, Progress* progress) {
+TaskPlan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
+                         const PythonRules& python, const Rules& rules, Progress* progress) {
   const bool by_itself = !options.merge_ranks && options.diagnosis.wanted && !options.backend &&
                          !options.diagnosis.first && !options.first_difference &&
                          are_parts_of_one(target, golden);
@@ -414,12 +414,12 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
   const std::vector<std::uint64_t> sizes = json_bytes_ahead(ranks.pairs);
   const auto bytes = std::make_shared<BytesAhead>(
       progress, sizes.size(), std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
-  Plan plan;
+  TaskPlan plan;
   plan.entries = true;
-  std::map<std::string, Chain> chains;  // by rank
+  std::map<std::string, StepChain> chains;  // by rank
   plan.one_sided = std::move(ranks.one_sided);
   for (RankPair& pair : ranks.pairs) {
-    Task& task = plan.tasks.emplace_back();
+    CompareTask& task = plan.tasks.emplace_back();
     task.step = pair.step;
     task.rank = pair.target.label;
     task.label = label_of(pair);
@@ -436,7 +436,7 @@ Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const R
     if (options.diagnosis.first && !task.prefix.empty())
       throw UsageError("--first needs the entries of a dump.json: values saved by name are not diagnosed");
     if (options.diagnosis.wanted && !options.backend && task.prefix.empty()) {
-      Chain& chain = chains[pair.target.label];
+      StepChain& chain = chains[pair.target.label];
       chain.add(task.processes);
       task.chain = pair.target.label + '\n' + std::to_string(chain.number);
       history = chain.history;

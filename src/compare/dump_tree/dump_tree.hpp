@@ -94,7 +94,7 @@ std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs);
 void pair_rows(MeasuredRank& rank, const MatchOptions& options, const Rules& rules);
 
 /// The arguments must outlive the plan. Throws UsageError and FormatError as pair_ranks() does.
-Plan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                     const PythonRules& python, const Rules& rules, Progress* progress);
+TaskPlan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
+                         const PythonRules& python, const Rules& rules, Progress* progress);
 
 }  // namespace msprobe::compare

@@ -89,7 +89,7 @@ void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) co
 }
 
 /// Finds the number that says most about a row, and how bad it is.
-void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const {
+void RankRows::measure(std::size_t index, std::optional<RowRule> rule, NotedRow& noted) const {
   const Pair& row = result_->rows[index];
   if (!row.matched() || result_->mode == Mode::md5) return;
   if (result_->mode == Mode::tensor) {
@@ -102,14 +102,14 @@ void RankRows::measure(std::size_t index, std::optional<Rule> rule, NotedRow& no
   const Side& golden = result_->golden;
   const Item& item = result_->target_item(row);
   const Item& bench = result_->golden_item(row);
-  if (rule == Rule::dtype) {
+  if (rule == RowRule::dtype) {
     noted.measure = fmt::format("dtype {}, not {}", target.text(item.dtype), golden.text(bench.dtype));
-  } else if (rule == Rule::shape) {
+  } else if (rule == RowRule::shape) {
     noted.measure = fmt::format("shape {}, not {}", target.text(item.shape), golden.text(bench.shape));
-  } else if (rule == Rule::scalar_argument) {
+  } else if (rule == RowRule::scalar_argument) {
     noted.measure = fmt::format("{}, not {}", to_text(item.statistics[kMax], target.pool),
                                 to_text(bench.statistics[kMax], golden.pool));
-  } else if (rule == Rule::ratio_drop) {
+  } else if (rule == RowRule::ratio_drop) {
     noted.measure =
         fmt::format("{} {:.4g}", kMetricNames[kOneThousandth], result_->metrics[index].value[kOneThousandth]);
   }
@@ -124,7 +124,7 @@ void RankRows::describe_row(std::size_t index, NotedRow& noted) const {
 NotedRow RankRows::note(std::size_t index) const {
   NotedRow noted;
   describe_row(index, noted);
-  const std::optional<Rule> rule = decisive_rule(result_->findings(index));
+  const std::optional<RowRule> rule = decisive_rule(result_->findings(index));
   if (rule) noted.reason = words_of(*rule, *result_, index);
   measure(index, rule, noted);
   return noted;

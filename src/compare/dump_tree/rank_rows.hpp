@@ -57,7 +57,7 @@ class RankRows final : public Rows {
  private:
   void measure_statistics(const Pair& row, NotedRow& noted) const;
   void measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const;
-  void measure(std::size_t index, std::optional<Rule> rule, NotedRow& noted) const;
+  void measure(std::size_t index, std::optional<RowRule> rule, NotedRow& noted) const;
   void describe_row(std::size_t index, NotedRow& noted) const;
 
   std::shared_ptr<const RankResult> result_;

@@ -196,12 +196,12 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, Prog
   list.columns = report::columns_of(
       "step,rank,micro_step,id,shape1,shape2,相同元素百分比(%),首个不匹配元素索引,最大绝对误差,"
       "最大相对误差,误差在千分之一内元素占比(%),误差在百分之一内元素占比(%),Err_message");
-  struct Files {
+  struct SavedPair {
     const SavedKey* key;
     const std::string* target;
     const std::string* golden;
   };
-  std::vector<Files> common;
+  std::vector<SavedPair> common;
   for (const auto& [key, file] : target) {
     const auto other = golden.find(key);
     if (other != golden.end()) common.push_back({&key, &file, &other->second});
@@ -211,15 +211,15 @@ RowList compare_saved(const SavedArrays& target, const SavedArrays& golden, Prog
   return list;
 }
 
-Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress) {
-  Plan plan;
+TaskPlan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress) {
+  TaskPlan plan;
   plan.one_at_a_time = true;
   for (const auto& [tag, arrays] : target.tags) {
     const auto other = golden.tags.find(tag);
     report_missing(tag, arrays, other == golden.tags.end() ? nullptr : &other->second, "target",
                    plan.one_sided);
     if (other == golden.tags.end()) continue;
-    Task& task = plan.tasks.emplace_back();
+    CompareTask& task = plan.tasks.emplace_back();
     task.label = tag;
     task.name = tag;
     task.timed = false;

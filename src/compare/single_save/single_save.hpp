@@ -22,7 +22,7 @@ struct FoundSaves {
 };
 
 /// Makes one task for each tag. Throws FormatError if the trees have no tag in common.
-Plan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress);
+TaskPlan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, Progress* progress);
 
 /// Makes one row for each key that both sides have. If the shapes differ, the common part is compared. A file
 /// that cannot be read gives a row that says so.

@@ -23,12 +23,12 @@ constexpr double kMostEntries = 0.5;
 constexpr int kRootParts = 3;  // a renamed root has at most this many path elements
 
 /// Names of the entries that have no partner at all.
-struct Loose {
+struct LooseNames {
   std::vector<std::string_view> target;
   std::vector<std::string_view> golden;
 };
 
-Loose loose_entries(const RankResult& result) {
+LooseNames loose_entries(const RankResult& result) {
   const PairedEntries paired = paired_entries(result);
   const auto names = [](const Side& side, const std::vector<bool>& used) {
     std::vector<std::string_view> list;
@@ -51,7 +51,7 @@ bool are_modules(const std::vector<std::string_view>& names) {
 }
 
 /// True if most of the entries would have a partner without their call numbers.
-bool only_call_numbers_differ(const Loose& loose) {
+bool only_call_numbers_differ(const LooseNames& loose) {
   std::unordered_set<std::string> golden;
   for (const std::string_view name : loose.golden) golden.insert(without_call(name));
   const auto found = std::ranges::count_if(
@@ -78,7 +78,7 @@ void each_root(std::string_view name, Visit&& visit) {
 using Root = std::pair<std::string_view, std::string_view>;
 
 /// The path before the modules' names on both sides, if most modules pair under another root.
-std::optional<Root> renamed_root(const Loose& loose) {
+std::optional<Root> renamed_root(const LooseNames& loose) {
   std::unordered_map<std::string_view, std::string_view> roots;  // the path after a root -> the root
   for (const std::string_view name : loose.golden)
     each_root(name, [&](std::string_view root, std::string_view rest) { roots.emplace(rest, root); });
@@ -110,7 +110,7 @@ std::optional<Advice> explained(const RankResult& result, const MatchOptions& op
   const bool part_of_one = level == "mix" || golden_level == "mix";
   if (!level.empty() && !golden_level.empty() && level != golden_level && !part_of_one)
     return advice_of(levels, {}, level, golden_level);
-  const Loose loose = loose_entries(result);
+  const LooseNames loose = loose_entries(result);
   if (loose.target.empty()) return std::nullopt;
   if (result.target.header.is_mindspore() != result.golden.header.is_mindspore()) {
     const bool exact = options.method == Method::exact;

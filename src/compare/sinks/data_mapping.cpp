@@ -150,7 +150,7 @@ class MappingProposal final : public Sink {
  public:
   MappingProposal(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     check_output(path_, existing_);
     pairs_.resize(plan.tasks.size());
   }
@@ -198,7 +198,7 @@ class DataMapping final : public Sink {
  public:
   DataMapping(const std::string& directory, const std::string& time) : directory_(directory), time_(time) {}
 
-  void begin(const Plan& plan) override { plan_ = &plan; }
+  void begin(const TaskPlan& plan) override { plan_ = &plan; }
   void take(std::size_t index, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
     const std::string path = result_stem(directory_, plan_->tasks[index], "data_mapping", time_) + ".yaml";
     create_directories(std::filesystem::path(path).parent_path().string());
@@ -209,7 +209,7 @@ class DataMapping final : public Sink {
  private:
   std::string directory_;
   std::string time_;
-  const Plan* plan_ = nullptr;
+  const TaskPlan* plan_ = nullptr;
 };
 
 }  // namespace

@@ -17,27 +17,27 @@ namespace msprobe::compare {
 namespace {
 
 /// A factor that could not be applied, and the rows concerned.
-struct Failure {
+struct FailedFactor {
   std::string reason;
   std::string first;  // row
   std::uint64_t rows = 0;
 };
 
-void carry(auto& packet, Carried<Failure> auto& failure) {
+void carry(auto& packet, Carried<FailedFactor> auto& failure) {
   packet(failure.reason, failure.first, failure.rows);
 }
 
 class Failures {
  public:
-  void add(const Failure& failure) {
+  void add(const FailedFactor& failure) {
     const auto [place, is_new] = places_.try_emplace(failure.reason, all_.size());
     if (is_new) return all_.push_back(failure);
     all_[place->second].rows += failure.rows;
   }
-  std::vector<Failure> take() { return std::move(all_); }
+  std::vector<FailedFactor> take() { return std::move(all_); }
 
  private:
-  std::vector<Failure> all_;
+  std::vector<FailedFactor> all_;
   std::unordered_map<std::string, std::size_t> places_;
 };
 
@@ -46,11 +46,11 @@ class FactorNotesSink final : public Sink {
   FactorNotesSink(std::shared_ptr<const TensorFactors> factors, const std::string& file)
       : factors_(std::move(factors)), file_(file) {}
 
-  void begin(const Plan& plan) override { found_.resize(plan.tasks.size()); }
+  void begin(const TaskPlan& plan) override { found_.resize(plan.tasks.size()); }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
     const RankResult& result = rows->of_entries()->result();
-    Found& found = found_[task];
+    FactorUse& found = found_[task];
     if (result.mode != Mode::tensor) return;
     found.tensors = true;
     found.met.resize(factors_->all().size());
@@ -72,21 +72,21 @@ class FactorNotesSink final : public Sink {
     std::vector<std::string>& lines = report.not_multiplied;
     const auto add = [&](const std::string& line) { lines.push_back(line); };
     for (const std::string& remark : factors_->remarks()) add(display(file_) + ", " + remark);
-    const bool tensors = std::ranges::any_of(found_, [](const Found& found) { return found.tensors; });
+    const bool tensors = std::ranges::any_of(found_, [](const FactorUse& found) { return found.tensors; });
     if (!tensors) return add("no tensors were compared, and --config affects nothing else");
     Failures failures;
     std::vector<char> met(factors_->all().size());
-    for (const Found& found : found_) {
-      for (const Failure& failure : found.failures) failures.add(failure);
+    for (const FactorUse& found : found_) {
+      for (const FailedFactor& failure : found.failures) failures.add(failure);
       for (std::size_t i = 0; i < found.met.size(); ++i) met[i] = met[i] != 0 || found.met[i] != 0;
     }
-    for (const Failure& failure : failures.take()) {
+    for (const FailedFactor& failure : failures.take()) {
       const std::string more =
           failure.rows > 1 ? fmt::format(" and {} more", human_count(failure.rows - 1)) : "";
       add(fmt::format("{}{}: {}", display(failure.first), more, failure.reason));
     }
     for (std::size_t i = 0; i < met.size(); ++i) {
-      const TensorFactors::Named& named = factors_->all()[i];
+      const TensorFactors::FactoredTensor& named = factors_->all()[i];
       if (met[i] == 0)
         add(fmt::format("no row of {1} has the data name {0}", display(named.data_name),
                         named.side == FactorSide::target ? "target" : "golden"));
@@ -99,15 +99,15 @@ class FactorNotesSink final : public Sink {
   }
 
  private:
-  struct Found {
+  struct FactorUse {
     bool tensors = false;
     std::vector<char> met;  // by name
-    std::vector<Failure> failures;
+    std::vector<FailedFactor> failures;
   };
 
   static void carry_all(auto& packet, auto& found) { packet(found.tensors, found.met, found.failures); }
 
-  void meet(FactorSide side, const Side& items, std::uint32_t index, Found& found) const {
+  void meet(FactorSide side, const Side& items, std::uint32_t index, FactorUse& found) const {
     const auto one = [&](std::uint32_t item) {
       if (const auto place = factors_->find(side, items.text(items.items[item].data_name)))
         found.met[*place] = 1;
@@ -119,7 +119,7 @@ class FactorNotesSink final : public Sink {
 
   std::shared_ptr<const TensorFactors> factors_;
   std::string file_;
-  std::vector<Found> found_;  // by task
+  std::vector<FactorUse> found_;  // by task
 };
 
 }  // namespace

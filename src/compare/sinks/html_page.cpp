@@ -111,7 +111,7 @@ void write_all_data(const CompareReport& report, const std::vector<PackedRank>& 
 struct ClosedPipe {};
 
 /// The rows of a task, kept until it is known whether all rows fit on the page.
-struct Kept {
+struct KeptRows {
   PackedRank sample;  // all rows, if they are not more than its share
   std::optional<SpillFile::Piece> all;
 };
@@ -121,7 +121,7 @@ class HtmlReport final : public Sink {
   HtmlReport(const std::string& path, Existing existing, Progress* progress, std::size_t room)
       : path_(path), existing_(existing), progress_(progress), room_(room), spilled_(path_) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     if (!plan.entries) {
       throw UsageError("--format html supports only dumps with a dump.json: use csv, xlsx, json or jsonl");
     }
@@ -136,7 +136,7 @@ class HtmlReport final : public Sink {
     const dump::ConstructBeside* const construct = entries.result().target_construct.get();
     if (construct != nullptr && !construct->problem().empty())
       log_warning(construct->problem() + "; the report takes the modules from the entry names");
-    Kept kept;
+    KeptRows kept;
     std::optional<std::size_t> first_bad;
     if (summary.first_bad) first_bad = summary.first_bad->index;
     kept.sample = pack_rank(entries, first_bad, std::max<std::size_t>(room_ / kept_.size(), 1));
@@ -152,7 +152,7 @@ class HtmlReport final : public Sink {
     packet(kept_[task].sample, kept_[task].all ? spilled_.read(*kept_[task].all) : std::string());
   }
   void unpack(std::size_t task, PacketReader& packet) override {
-    Kept kept;
+    KeptRows kept;
     std::string all;
     packet(kept.sample, all);
     if (!all.empty()) kept.all = spilled_.add(all);
@@ -161,7 +161,7 @@ class HtmlReport final : public Sink {
 
   void end(CompareReport& report) override {
     std::vector<PackedRank> ranks;
-    for (Kept& kept : kept_) {
+    for (KeptRows& kept : kept_) {
       PackedRank& rank = ranks.emplace_back();
       if (rows_ <= room_ && kept.all) {
         const std::string all = spilled_.read(*kept.all);
@@ -195,7 +195,7 @@ class HtmlReport final : public Sink {
     return rows_ + rows_of(rank) <= room_;
   }
 
-  void keep(std::size_t task, Kept kept) {
+  void keep(std::size_t task, KeptRows kept) {
     const std::lock_guard lock(mutex_);
     rows_ += rows_of(kept.sample);
     kept_[task] = std::move(kept);
@@ -212,7 +212,7 @@ class HtmlReport final : public Sink {
   Progress* progress_;
   std::size_t room_;
   std::mutex mutex_;  // guards the following members while tasks are taken
-  std::vector<Kept> kept_;
+  std::vector<KeptRows> kept_;
   std::uint64_t rows_ = 0;
   mutable SpillFile spilled_;
 };

@@ -45,7 +45,7 @@ class Markdown final : public Sink {
  public:
   Markdown(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     if (path_ != "-") prepare_output(path_, existing_);
     bad_.resize(plan.tasks.size());
   }

@@ -79,7 +79,7 @@ class ParameterMapping final : public Sink {
  public:
   ParameterMapping(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     check_output(path_, existing_);
     texts_.resize(plan.tasks.size());
   }

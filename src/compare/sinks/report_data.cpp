@@ -106,8 +106,8 @@ struct PackedColumn {
 };
 
 /// Some rows, made on any thread; texts are numbered within the block.
-struct Block {
-  struct Cells {
+struct PackedBlock {
+  struct ColumnCells {
     std::vector<std::uint32_t> codes;
     std::vector<double> numbers;
     std::vector<std::string> texts;
@@ -139,17 +139,17 @@ struct Block {
   report::RowRange rows;
   std::vector<std::uint32_t> targets;  // numbers of APIs, with kWholeName; kNoEntry: none
   std::vector<std::uint32_t> goldens;
-  std::vector<Cells> columns;
+  std::vector<ColumnCells> columns;
 };
 
 struct CellAdder {
-  Block::Cells& out;
+  PackedBlock::ColumnCells& out;
   bool percent;  // its numbers have a unit, except the 0 of equal values
 
   void operator()(const report::Text& text) const { out.add(text.value); }
   void operator()(const report::Structured& text) const { out.add(text.value); }
   void operator()(const report::Spelled& number) const {
-    if (percent && number.kind != report::Spelled::Kind::percent) {
+    if (percent && number.kind != report::Spelled::NumberForm::percent) {
       out.add(report::plain_text(number));
     } else {
       (*this)(number.value);
@@ -174,9 +174,9 @@ struct CellAdder {
   void operator()(bool value) const { out.add(value ? "True" : "False"); }
 };
 
-class Packer {
+class RankPacker {
  public:
-  explicit Packer(const RankRows& rows)
+  explicit RankPacker(const RankRows& rows)
       : rows_(rows), result_(rows.result()), entries_(rows.result()), lines_(lines_of(rows.result())) {
     for (std::size_t i = 0; i < rows.fields().size(); ++i) {
       const Column& field = rows.fields()[i];
@@ -192,9 +192,9 @@ class Packer {
                   const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
     packed_.first_bad = first_bad;
     if (lines() > room) sample(first_bad, room);
-    report::each_block<Block>(
-        {0, lines()}, {}, [&](report::RowRange rows, Block& block) { return fill(rows, block); },
-        [&](const Block& block) { append(block); });
+    report::each_block<PackedBlock>(
+        {0, lines()}, {}, [&](report::RowRange rows, PackedBlock& block) { return fill(rows, block); },
+        [&](const PackedBlock& block) { append(block); });
     if (!verdicts_.empty()) flush();
     entries_.place(construct, golden);
     take_calls();
@@ -204,7 +204,7 @@ class Packer {
 
  private:
   /// A row of the page.
-  struct Line {
+  struct PageRow {
     std::size_t row = 0;
     std::uint32_t golden = 0;  // the item, if golden alone has the line
     bool golden_only = false;
@@ -217,7 +217,7 @@ class Packer {
     }
   };
   std::size_t lines() const { return lines_.empty() ? rows_.rows() : lines_.size(); }
-  Line line_of(std::size_t index) const {
+  PageRow line_of(std::size_t index) const {
     if (lines_.empty()) return {.row = index};
     if ((lines_[index] & kGoldenItem) != 0)
       return {.golden = lines_[index] & ~kGoldenItem, .golden_only = true};
@@ -230,13 +230,13 @@ class Packer {
     std::uint32_t api = kNoEntry;
     bool operator==(const EntryOf&) const = default;
   };
-  EntryOf entry_of(const Line& line) const {
+  EntryOf entry_of(const PageRow& line) const {
     if (const Item* const target = line.target(result_)) return {&result_.target, target->api};
     if (const Item* const golden = line.partner(result_)) return {&result_.golden, golden->api};
     return {};
   }
 
-  Urgency urgency(const Line& line, std::optional<std::size_t> first_bad) const {
+  Urgency urgency(const PageRow& line, std::optional<std::size_t> first_bad) const {
     if (line.golden_only) return Urgency::error;
     const Pair& row = result_.rows[line.row];
     const bool introduced = result_.origin(row) == diagnosis::Origin::introduced;
@@ -256,7 +256,7 @@ class Packer {
     std::vector<RowGroup> groups;
     EntryOf before;
     for (std::size_t i = 0; i < lines(); ++i) {
-      const Line line = line_of(i);
+      const PageRow line = line_of(i);
       const EntryOf entry = entry_of(line);
       if (groups.empty() || entry != before) {
         groups.emplace_back();
@@ -276,7 +276,7 @@ class Packer {
       const std::size_t end = at + groups[i].lines;
       for (; at < end; ++at) {
         if (!shown[i]) continue;
-        const Line line = line_of(at);
+        const PageRow line = line_of(at);
         kept.push_back(line.golden_only ? line.golden | kGoldenItem : static_cast<std::uint32_t>(line.row));
         if (line.golden_only) continue;
         if (line.row == first_bad) packed_.first_bad = rows;
@@ -287,22 +287,22 @@ class Packer {
     lines_ = std::move(kept);
   }
 
-  float explained(const Line& line) const {
+  float explained(const PageRow& line) const {
     const Item* const item = line.target(result_);
     const bool diagnosed = item != nullptr && result_.is_diagnosed(result_.rows[line.row]);
     return diagnosed ? result_.diagnosis->explained[result_.rows[line.row].target] : NAN;
   }
 
-  std::size_t fill(report::RowRange rows, Block& block) const {
+  std::size_t fill(report::RowRange rows, PackedBlock& block) const {
     std::vector<report::Cell> cells;
     report::Scratch scratch;
     block.rows = rows;
     block.targets.clear();
     block.goldens.clear();
     block.columns.resize(columns_.size());
-    for (Block::Cells& column : block.columns) column.clear();
+    for (PackedBlock::ColumnCells& column : block.columns) column.clear();
     for (std::size_t i = rows.first; i < rows.last; ++i) {
-      const Line line = line_of(i);
+      const PageRow line = line_of(i);
       if (line.golden_only) {
         rows_.golden_item(line.golden, cells, scratch);
       } else {
@@ -325,13 +325,14 @@ class Packer {
   }
 
   /// True for an item that golden alone has in a common entry; its name may differ in the target.
-  bool is_within_common(const Line& line) const {
+  bool is_within_common(const PageRow& line) const {
     return line.golden_only &&
            result_.alignment->target_of[result_.golden.items[line.golden].api] != pairing::kNone;
   }
 
-  static void add_name(std::string_view text, const Side& side, const Item* item, Block::Cells& cells,
-                       std::vector<std::uint32_t>& apis, bool as_it_is = false) {
+  static void add_name(std::string_view text, const Side& side, const Item* item,
+                       PackedBlock::ColumnCells& cells, std::vector<std::uint32_t>& apis,
+                       bool as_it_is = false) {
     if (item == nullptr) {
       cells.add(text);
       apis.push_back(kNoEntry);
@@ -343,9 +344,9 @@ class Packer {
     apis.push_back(item->api | (whole ? kWholeName : 0));
   }
 
-  void append(const Block& block) {
+  void append(const PackedBlock& block) {
     for (std::size_t i = block.rows.first; i < block.rows.last; ++i) {
-      const Line line = line_of(i);
+      const PageRow line = line_of(i);
       verdicts_.push_back(line.golden_only ? kOnlyInGolden
                                            : static_cast<std::uint8_t>(result_.verdict(line.row)));
       if (result_.diagnosis) explained_.push_back(half_of(explained(line)));
@@ -365,7 +366,7 @@ class Packer {
     std::vector<std::uint32_t> numbers;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
       PackedColumn& column = columns_[k];
-      const Block::Cells& cells = block.columns[k];
+      const PackedBlock::ColumnCells& cells = block.columns[k];
       numbers.assign(1, 0);
       for (const std::string& text : cells.texts) {
         numbers.push_back(column.texts.intern(text) + 1);
@@ -467,8 +468,8 @@ PackedRank pack_rank(const RankRows& rows, std::optional<std::size_t> first_bad,
   static const dump::ConstructTable kNone;
   const dump::ConstructBeside* construct = rows.result().target_construct.get();
   const dump::ConstructBeside* golden = rows.result().golden_construct.get();
-  return Packer(rows).pack(first_bad, room, construct == nullptr ? kNone : construct->table(),
-                           golden == nullptr ? kNone : golden->table());
+  return RankPacker(rows).pack(first_bad, room, construct == nullptr ? kNone : construct->table(),
+                               golden == nullptr ? kNone : golden->table());
 }
 
 }  // namespace msprobe::compare

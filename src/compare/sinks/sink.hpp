@@ -73,7 +73,7 @@ class Sink {
   virtual ~Sink() = default;
   /// Called before any work: rejects a plan that it cannot show (UsageError) and checks that it can write
   /// (IoError).
-  virtual void begin(const Plan& /*plan*/) {}
+  virtual void begin(const TaskPlan& /*plan*/) {}
   /// Called once for each task that could be compared, from any thread. If it throws, the task has failed.
   virtual void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) = 0;
   /// Carries the data that the sink keeps of a task, if any, to the process that ends the output.

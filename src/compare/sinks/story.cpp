@@ -27,7 +27,7 @@ constexpr std::size_t kMostStoryRows = 64;  // of one entry, shown in full
 constexpr std::size_t kSuggestions = 5;
 
 /// Rows of one entry, which are adjacent.
-struct Group {
+struct AdjacentRows {
   std::size_t first = 0;
   std::size_t last = 0;
 };
@@ -39,8 +39,8 @@ std::string_view entry_of(const RankResult& result, const Pair& row) {
   return side.text(side.apis[item.api].name);
 }
 
-std::vector<Group> groups_of(const RankResult& result) {
-  std::vector<Group> groups;
+std::vector<AdjacentRows> groups_of(const RankResult& result) {
+  std::vector<AdjacentRows> groups;
   std::string_view last;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[i]);
@@ -76,7 +76,7 @@ class Story {
       : rows_(rows), result_(rows.result()), width_(options.width), color_(options.color) {}
 
   /// `shown` are the rows of the entry that are shown.
-  std::string text(const std::vector<Group>& groups, std::size_t which, Group shown) {
+  std::string text(const std::vector<AdjacentRows>& groups, std::size_t which, AdjacentRows shown) {
     const std::string_view entry = entry_of(result_, result_.rows[groups[which].first]);
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
@@ -242,7 +242,7 @@ class Story {
     if (!code.empty()) out_ += std::string(indent + 4, ' ') + display(code) + "\n";
   }
 
-  void add_neighbours(const std::vector<Group>& groups, std::size_t which) {
+  void add_neighbours(const std::vector<AdjacentRows>& groups, std::size_t which) {
     out_ += "\nbefore and after\n";
     const std::size_t end = std::min(groups.size(), which + kNeighbours + 1);
     for (std::size_t i = which - std::min(which, kNeighbours); i < end; ++i) {
@@ -253,14 +253,14 @@ class Story {
   }
 
   /// The worst verdict of an entry's rows, as a column.
-  std::string verdict_of(const Group& group) const {
+  std::string verdict_of(const AdjacentRows& group) const {
     Verdict worst = Verdict::pass;
     for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.verdict(k));
     return verdict(worst) + std::string(sizeof("warning") - verdict_name(worst).size(), ' ');
   }
 
   /// The origin of the entry's error, and the largest error, as columns.
-  std::string origin_of(const Group& group) const {
+  std::string origin_of(const AdjacentRows& group) const {
     Origin worst = Origin::equal;
     float largest = std::numeric_limits<float>::quiet_NaN();
     for (std::size_t k = group.first; k < group.last; ++k) {
@@ -305,7 +305,7 @@ class Stories final : public Sink {
  public:
   explicit Stories(const StoryOptions& options) : options_(options) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     if (!plan.entries) throw UsageError("--explain supports only dumps with a dump.json");
     stories_.resize(plan.tasks.size());
     similar_.resize(plan.tasks.size());
@@ -342,7 +342,7 @@ class Stories final : public Sink {
 
 std::string explain(const RankRows& rows, const StoryOptions& options) {
   const RankResult& result = rows.result();
-  const std::vector<Group> groups = groups_of(result);
+  const std::vector<AdjacentRows> groups = groups_of(result);
   std::string story;
   for (std::size_t i = 0; i < groups.size() && story.empty(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
@@ -379,7 +379,7 @@ std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view 
   const RankResult& result = rows.result();
   std::vector<SimilarName> best;
   const auto nearer = [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; };
-  for (const Group& group : groups_of(result)) {
+  for (const AdjacentRows& group : groups_of(result)) {
     const std::string_view entry = entry_of(result, result.rows[group.first]);
     // A part of a name counts as nearer than any other name.
     const bool inside = entry.find(name) != std::string_view::npos;

@@ -122,7 +122,7 @@ class Summaries final : public Sink {
   Summaries(const SummaryOptions& options, const MatchOptions& match, const Rules& rules)
       : options_(options), match_(match), rules_(rules) {}
 
-  void begin(const Plan& plan) override { found_.resize(plan.tasks.size()); }
+  void begin(const TaskPlan& plan) override { found_.resize(plan.tasks.size()); }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
     summary = summarize(*rows, options_);

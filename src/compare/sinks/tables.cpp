@@ -77,7 +77,7 @@ class JoinedTable final : public report::Table {
   std::optional<std::vector<std::string>> objects_;
 };
 
-const std::vector<report::Format>& formats_of(const TableOptions& options, const Task& task) {
+const std::vector<report::Format>& formats_of(const TableOptions& options, const CompareTask& task) {
   static const std::vector<report::Format> kWorkbook = {report::Format::xlsx};
   return task.workbook && !options.formats_chosen ? kWorkbook : options.formats;
 }
@@ -86,14 +86,14 @@ class FileForEach final : public Sink {
  public:
   explicit FileForEach(const TableOptions& options) : options_(options) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     plan_ = &plan;
     create_directories(options_.directory);
     check_output(options_.directory + "/compare_result_" + options_.time);
   }
 
   void take(std::size_t index, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
-    const Task& task = plan_->tasks[index];
+    const CompareTask& task = plan_->tasks[index];
     const std::vector<report::Format>& formats = formats_of(options_, task);
     if (rows->rows() == 0 || formats.empty()) return;
     const std::string stem = result_stem(options_.directory, task, task.name, options_.time);
@@ -106,7 +106,7 @@ class FileForEach final : public Sink {
 
  private:
   TableOptions options_;
-  const Plan* plan_ = nullptr;
+  const TaskPlan* plan_ = nullptr;
 };
 
 /// Rows of several tasks wait on the result's disk until the last task is done.
@@ -114,7 +114,7 @@ class OneFile final : public Sink {
  public:
   explicit OneFile(const TableOptions& options) : options_(options), store_(options.file) {}
 
-  void begin(const Plan& plan) override {
+  void begin(const TaskPlan& plan) override {
     plan_ = &plan;
     if (!plan.entries && plan.tasks.size() > 1) {
       throw UsageError(fmt::format("{} results cannot share one file", plan.tasks.size()),
@@ -144,7 +144,7 @@ class OneFile final : public Sink {
   void end(CompareReport& report) override {
     std::vector<JoinedPart> parts;
     for (std::size_t i = 0; i < kept_.size(); ++i) {
-      const Task& task = plan_->tasks[i];
+      const CompareTask& task = plan_->tasks[i];
       if (kept_[i] != nullptr && kept_[i]->rows() > 0)
         parts.push_back({task.step, task.rank, std::move(kept_[i])});
     }
@@ -167,7 +167,7 @@ class OneFile final : public Sink {
 
  private:
   TableOptions options_;
-  const Plan* plan_ = nullptr;
+  const TaskPlan* plan_ = nullptr;
   report::TableStore store_;
   std::vector<std::shared_ptr<const report::Table>> kept_;
 };
@@ -179,7 +179,7 @@ std::shared_ptr<const report::Table> joined_table(std::vector<JoinedPart> parts,
   return std::make_shared<JoinedTable>(std::move(parts), std::move(objects));
 }
 
-std::string result_stem(const std::string& directory, const Task& task, const std::string& what,
+std::string result_stem(const std::string& directory, const CompareTask& task, const std::string& what,
                         const std::string& time) {
   return directory + "/" + task.folder + task.prefix + what + task.suffix + (task.timed ? "_" + time : "");
 }

@@ -25,7 +25,7 @@ struct TableOptions {
 
 /// `DIR/[step/]compare_result[_rank]_TIMESTAMP`, without extension: the Python tool's name. `what` replaces
 /// `compare_result`.
-std::string result_stem(const std::string& directory, const Task& task, const std::string& what,
+std::string result_stem(const std::string& directory, const CompareTask& task, const std::string& what,
                         const std::string& time);
 
 struct JoinedPart {

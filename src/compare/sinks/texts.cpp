@@ -14,7 +14,7 @@ class TextOutput final : public Sink {
   TextOutput(const TextFormat& format, std::string path, Existing existing)
       : format_(format), path_(std::move(path)), existing_(existing) {}
 
-  void begin(const Plan& /*plan*/) override {
+  void begin(const TaskPlan& /*plan*/) override {
     if (path_ != "-") prepare_output(path_, existing_);
   }
   void take(std::size_t /*task*/, const std::shared_ptr<const Rows>& /*rows*/,

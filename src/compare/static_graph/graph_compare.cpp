@@ -51,7 +51,7 @@ struct ItemPair {
   const GraphItem* golden = nullptr;
 };
 
-std::vector<ItemPair> join(const GraphSide& target, const GraphSide& golden) {
+std::vector<ItemPair> join(const StaticGraphSide& target, const StaticGraphSide& golden) {
   const ByKey targets(target.items);
   const ByKey goldens(golden.items);
   std::vector<ItemPair> pairs;
@@ -67,7 +67,7 @@ std::vector<ItemPair> join(const GraphSide& target, const GraphSide& golden) {
   return pairs;
 }
 
-void report_gaps(const GraphSide& side, const std::vector<std::string>& folders) {
+void report_gaps(const StaticGraphSide& side, const std::vector<std::string>& folders) {
   for (const std::string& gap : side.gaps) log_warning(gap);
   if (side.unnamed > 0) {
     log_warning(fmt::format("{}: {} .npy files left out: their names are not those of dumped tensors",
@@ -89,8 +89,8 @@ dump::GraphFolders chosen_folders(const dump::GraphSearch& search, const GraphSe
 std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& target_folders,
                                            const std::vector<std::string>& golden_folders,
                                            Progress* progress) {
-  GraphSide target;
-  GraphSide golden;
+  StaticGraphSide target;
+  StaticGraphSide golden;
   parallel_for(2, [&](std::size_t side) {
     if (side == 0) target = read_graph_side(target_folders);
     if (side == 1) golden = read_graph_side(golden_folders);
@@ -114,11 +114,11 @@ std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& targe
 
 }  // namespace
 
-Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
-                        Progress* progress) {
+TaskPlan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden,
+                            const GraphSelection& selection, Progress* progress) {
   const dump::GraphFolders targets = chosen_folders(target.search, selection);
   const dump::GraphFolders goldens = chosen_folders(golden.search, selection);
-  Plan plan;
+  TaskPlan plan;
   plan.one_at_a_time = true;
   for (const auto& [place, folders] : targets) {
     const std::string label = fmt::format("rank {} step {}", place.first, place.second);
@@ -127,7 +127,7 @@ Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, co
       plan.one_sided.push_back(label + ": only in target");
       continue;
     }
-    Task& task = plan.tasks.emplace_back();
+    CompareTask& task = plan.tasks.emplace_back();
     task.label = label;
     task.suffix = fmt::format("_{}_{}", place.first, place.second);
     task.target = folders.front();

@@ -21,7 +21,7 @@ struct FoundGraphs {
 /// if a search met a problem. A task pairs items by operator, task, direction and slot; repeated items pair
 /// in the order of their times. It throws FormatError if one side has tensors and the other statistics. A
 /// `.npy` that cannot be read gives a row that says so.
-Plan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden, const GraphSelection& selection,
-                        Progress* progress);
+TaskPlan plan_static_graphs(const FoundGraphs& target, const FoundGraphs& golden,
+                            const GraphSelection& selection, Progress* progress);
 
 }  // namespace msprobe::compare

@@ -45,7 +45,7 @@ std::optional<double> statistic(std::string_view text) {
   return parse_number(text);
 }
 
-void check_room(const GraphSide& side, const std::string& file) {
+void check_room(const StaticGraphSide& side, const std::string& file) {
   if (side.items.size() >= kMaxGraphItems) throw FormatError(display(file), "more than 5,000,000 tensors");
 }
 
@@ -65,7 +65,7 @@ std::map<std::string, std::string, std::less<>> read_mapping(const std::string& 
   return names;
 }
 
-void add_tensors(const std::string& folder, const std::vector<std::string>& names, GraphSide& side) {
+void add_tensors(const std::string& folder, const std::vector<std::string>& names, StaticGraphSide& side) {
   const auto mapping = read_mapping(folder + "/mapping.csv");
   for (const std::string& name : names) {
     if (!name.ends_with(".npy")) continue;
@@ -102,7 +102,7 @@ bool read_graph_name(std::string_view name, GraphItem& item) {
   return true;
 }
 
-void read_statistic_csv(const ByteSource& file, GraphSide& side) {
+void read_statistic_csv(const ByteSource& file, StaticGraphSide& side) {
   CsvRows rows(file);
   std::vector<std::string> fields;
   if (!rows.next(fields)) throw FormatError(display(file.name()), "an empty file");
@@ -146,12 +146,12 @@ void read_statistic_csv(const ByteSource& file, GraphSide& side) {
   }
 }
 
-GraphSide read_graph_side(const std::vector<std::string>& folders) {
-  GraphSide side;
+StaticGraphSide read_graph_side(const std::vector<std::string>& folders) {
+  StaticGraphSide side;
   side.mode = Mode::statistics;
   std::vector<std::vector<std::string>> names;
   for (const std::string& folder : folders) {
-    names.push_back(names_in(folder, Named::regular_files));
+    names.push_back(names_in(folder, WhichNames::regular_files));
     for (const std::string& name : names.back()) {
       if (name.ends_with(".npy")) side.mode = Mode::tensor;
     }

@@ -25,7 +25,7 @@ struct GraphItem {
   std::array<double, kStatistics> statistics{};  // of a statistic.csv
 };
 
-struct GraphSide {
+struct StaticGraphSide {
   Mode mode = Mode::tensor;       // or statistics
   std::vector<GraphItem> items;   // `.npy` by name, rows in file order
   std::uint64_t unnamed = 0;      // `.npy` files whose name is not that of a dumped tensor
@@ -34,11 +34,11 @@ struct GraphSide {
 
 /// Reads tensors if any of the folders has `.npy` files. Throws IoError and FormatError for files that cannot
 /// be read.
-GraphSide read_graph_side(const std::vector<std::string>& folders);
+StaticGraphSide read_graph_side(const std::vector<std::string>& folders);
 
 /// Adds the rows of a statistic.csv. Throws FormatError with the line for a row of fewer than 13 columns and
 /// for a value that is no number.
-void read_statistic_csv(const ByteSource& file, GraphSide& side);
+void read_statistic_csv(const ByteSource& file, StaticGraphSide& side);
 
 /// Parses key and time of `Type.op.task.stream.time.output.0.DefaultFormat.npy`; returns false for another
 /// name.

@@ -65,10 +65,10 @@ ValueStream::ValueStream(const Tensor& tensor) {
   if (!tensor.open) throw NoStatement(Status::argument_not_recorded);
   try {
     const formats::StoredTensor stored = tensor.open();
-    const tensor::Kind kind = tensor::info(stored.dtype).kind;
-    if (kind == tensor::Kind::complex) refuse_argument();
+    const tensor::DTypeKind kind = tensor::info(stored.dtype).kind;
+    if (kind == tensor::DTypeKind::complex) refuse_argument();
     if (stored.shape != tensor.shape) throw NoStatement(Status::argument_not_recorded);
-    is_integer_ = kind == tensor::Kind::integer;
+    is_integer_ = kind == tensor::DTypeKind::integer;
     reader_.emplace(stored);
   } catch (const FormatError& error) {
     throw NoStatement(Status::broken_off, error.what());
@@ -167,7 +167,7 @@ std::size_t axis_of(std::int64_t axis, std::int64_t rank) {
 }
 
 bool is_floating(DType dtype) {
-  return tensor::info(dtype).kind == tensor::Kind::floating;
+  return tensor::info(dtype).kind == tensor::DTypeKind::floating;
 }
 
 double largest_of(DType dtype) {
@@ -184,9 +184,9 @@ double smallest_step(DType dtype) {
 
 double round_to(DType dtype, double value) {
   if (!std::isfinite(value) || value == 0) return value;
-  const tensor::Kind kind = tensor::info(dtype).kind;
-  if (kind == tensor::Kind::boolean) return 1;
-  if (kind == tensor::Kind::integer) return std::trunc(value);
+  const tensor::DTypeKind kind = tensor::info(dtype).kind;
+  if (kind == tensor::DTypeKind::boolean) return 1;
+  if (kind == tensor::DTypeKind::integer) return std::trunc(value);
   if (dtype == DType::float64) return value;
   const tensor::FloatForm form = form_of(dtype);
   const double rounded = tensor::nearest_in(form, value);

@@ -410,7 +410,7 @@ class AttentionReplay {
     at += row * static_cast<std::size_t>(mask_strides_[axes]) +
           key * static_cast<std::size_t>(mask_strides_[axes + 1]);
     const double value = a_.mask->values[at];
-    if (tensor::info(a_.mask->dtype).kind != tensor::Kind::boolean) return value;
+    if (tensor::info(a_.mask->dtype).kind != tensor::DTypeKind::boolean) return value;
     return value != 0 ? 0 : kMinusInfinity;
   }
 

@@ -48,7 +48,7 @@ struct Found {
 };
 
 /// Settings of a module are not recorded: it can be computed if it has none.
-std::string_view module_signature(const dump::Operation& row, const Operation& operation) {
+std::string_view module_signature(const dump::KnownOperation& row, const Operation& operation) {
   const std::string_view signature = dump::arguments_like(row, {});
   const std::string_view input = signature.substr(0, signature.find(' '));
   const bool has_none = signature == input || signature.substr(input.size()) == " inplace=False";
@@ -56,19 +56,20 @@ std::string_view module_signature(const dump::Operation& row, const Operation& o
   return operation.run_module != nullptr || is_class ? input : std::string_view();
 }
 
-std::string_view signature_of(const Call& call, const dump::Operation& row) {
+std::string_view signature_of(const Call& call, const dump::KnownOperation& row) {
   if (call.prefix == "Mint") return dump::arguments_of(row, "Torch");
   if (call.prefix == "MintFunctional") return dump::arguments_of(row, "Functional");
   // MindSpore's operations of the same prefix are others; of MSAdapter only `Torch` can be distinguished from
   // them.
   const bool is_foreign = call.prefix == "Aten" || (call.is_mindspore && call.prefix != "Torch");
-  if (is_foreign) return row.is(dump::Operation::kPortable) ? dump::arguments_like(row, call.prefix) : "";
+  if (is_foreign)
+    return row.is(dump::KnownOperation::kPortable) ? dump::arguments_like(row, call.prefix) : "";
   // `Distributed.gather` is no `Torch.gather`.
   return call.prefix == "Distributed" ? "" : dump::arguments_of(row, call.prefix);
 }
 
 Found find_operation(const Call& call, std::string_view name) {
-  const dump::Operation* const row = dump::find_operation(name);
+  const dump::KnownOperation* const row = dump::find_operation(name);
   // A private function and a class that shares a row need not do the same.
   if (row == nullptr || row->replay.empty() || (call.is_module ? row->row : name) != row->name) return {};
   for (const auto& table : {pointwise_operations(), product_operations(), normalization_operations(),
@@ -129,8 +130,8 @@ class Judge {
 
  private:
   void elements(double& difference, double& norm) const {
-    const bool is_bool = tensor::info(recorded_.dtype).kind == tensor::Kind::boolean;
-    const bool is_integer = tensor::info(recorded_.dtype).kind == tensor::Kind::integer;
+    const bool is_bool = tensor::info(recorded_.dtype).kind == tensor::DTypeKind::boolean;
+    const bool is_integer = tensor::info(recorded_.dtype).kind == tensor::DTypeKind::integer;
     const double largest = is_floating(recorded_.dtype) ? largest_of(recorded_.dtype) : kInfinity;
     const bool is_unsigned = is_integer && tensor::info(recorded_.dtype).name.starts_with('u');
     const int bits = std::min(static_cast<int>(8 * tensor::info(recorded_.dtype).size), 53);

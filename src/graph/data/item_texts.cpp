@@ -123,7 +123,7 @@ class ItemWriter {
     }
   }
 
-  std::string text_of(const dump::Value& value) const {
+  std::string text_of(const dump::RecordedValue& value) const {
     if (value.kind == dump::ValueKind::none) return std::string(kNull);
     if (value.kind == dump::ValueKind::real)
       return options_.as_release8 ? rounded_text(value.real) : python_repr(value.real);

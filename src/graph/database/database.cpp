@@ -94,7 +94,7 @@ struct Database::Impl {
   Statement drop_stacks;
   Statement add_origin;  // missing until the table exists
   Statement drop_origins;
-  Mark last;  // rows so far
+  DatabaseMark last;  // rows so far
 };
 
 Database::Database(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}
@@ -159,11 +159,11 @@ void Database::set_communication(std::int64_t row, std::string_view json) {
   Values(impl_->output, impl_->set_communication).ascii(json).number(row).run();
 }
 
-Database::Mark Database::mark() const {
+Database::DatabaseMark Database::mark() const {
   return impl_->last;
 }
 
-void Database::go_back(const Mark& mark) {
+void Database::go_back(const DatabaseMark& mark) {
   Values(impl_->output, impl_->drop_nodes).number(mark.node).run();
   Values(impl_->output, impl_->drop_stacks).number(mark.stack).run();
   if (impl_->drop_origins.exists()) Values(impl_->output, impl_->drop_origins).number(mark.origin).run();

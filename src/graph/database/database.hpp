@@ -70,13 +70,13 @@ class Database {
   void set_communication(std::int64_t row, std::string_view json);
 
   /// A position to return to: go_back() removes the nodes and stacks that were added after it.
-  struct Mark {
+  struct DatabaseMark {
     std::int64_t node = 0;
     std::int64_t stack = 0;
     std::int64_t origin = 0;
   };
-  Mark mark() const;
-  void go_back(const Mark& mark);
+  DatabaseMark mark() const;
+  void go_back(const DatabaseMark& mark);
   /// Has the database refused anything? Then nothing can be added any more.
   bool failed() const;
 

@@ -29,7 +29,7 @@ class DatabaseOutput final : public GraphOutput {
   std::string path_;
   std::optional<Database> database_;
   GraphPlace place_;
-  Database::Mark mark_;
+  Database::DatabaseMark mark_;
   Edges edges_;
 };
 

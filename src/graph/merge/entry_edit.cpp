@@ -53,15 +53,15 @@ void edit_entry(const Entry& from, const EntryEdits& edits, Entry& out) {
   copy_value(from, 0, edits, out);
 }
 
-std::uint64_t read_place(const MergeNode::Place& place, Entry& entry) {
+std::uint64_t read_place(const MergeNode::RankEntry& place, Entry& entry) {
   if (place.entry == 0) return 0;
   const RankGraph& graph = place.rank->graph;
-  const RankGraph::Place& at = graph.places[place.entry];
+  const RankGraph::NodeBytes& at = graph.places[place.entry];
   dump::read_entry_at(*graph.json, at.offset, at.size, entry, graph.entries.at(place.entry));
   return at.size;
 }
 
-std::uint64_t replace_section(Entry& entry, const MergeNode::Place& from, EntrySection section) {
+std::uint64_t replace_section(Entry& entry, const MergeNode::RankEntry& from, EntrySection section) {
   Entry other;
   const std::uint64_t size = read_place(from, other);
   Entry both;

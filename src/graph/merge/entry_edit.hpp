@@ -17,11 +17,11 @@ void edit_entry(const dump::Entry& from, const EntryEdits& edits, dump::Entry& o
 
 /// Reads an entry and returns the number of its bytes in the file; 0, and an empty `entry`, if there is no
 /// such entry. Throws IoError, FormatError.
-std::uint64_t read_place(const MergeNode::Place& place, dump::Entry& entry);
+std::uint64_t read_place(const MergeNode::RankEntry& place, dump::Entry& entry);
 
 enum class EntrySection { inputs, outputs };
 /// Replaces the inputs or outputs by those of the entry at the other place. Returns the number of bytes of
 /// that entry.
-std::uint64_t replace_section(dump::Entry& entry, const MergeNode::Place& from, EntrySection section);
+std::uint64_t replace_section(dump::Entry& entry, const MergeNode::RankEntry& from, EntrySection section);
 
 }  // namespace msprobe::graph

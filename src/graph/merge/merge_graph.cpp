@@ -30,7 +30,7 @@ NodeIndex MergeGraph::find(std::string_view name) const {
   return found == by_name_.end() ? kNoNode : found->second;
 }
 
-NodeIndex MergeGraph::add(std::string name, NodeType type, const MergeNode::Place& own) {
+NodeIndex MergeGraph::add(std::string name, NodeType type, const MergeNode::RankEntry& own) {
   const auto index = static_cast<NodeIndex>(nodes_.size());
   MergeNode& node = nodes_.emplace_back();
   node.name = std::move(name);

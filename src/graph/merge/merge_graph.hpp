@@ -31,7 +31,7 @@ struct MergeRank {
 class MergeGraph;
 
 /// How a merge combines the data of a node and of its partners on the other ranks of its group.
-struct Joint {
+struct MergedData {
   struct Partner {
     std::shared_ptr<const MergeGraph> graph;
     NodeIndex node = kNoNode;
@@ -47,7 +47,7 @@ struct Joint {
 
 struct MergeNode {
   /// The entry of one rank's dump.json by its number; 0 means no entry.
-  struct Place {
+  struct RankEntry {
     const MergeRank* rank = nullptr;
     std::uint32_t entry = 0;
   };
@@ -58,10 +58,10 @@ struct MergeNode {
   std::uint32_t micro_step = 0;
   std::uint32_t stack = 0;  // number in the tree of its rank
   std::vector<NodeIndex> children;
-  Place own;              // always has a rank
-  Place inputs, outputs;  // if they have a rank, they replace those of `own`
-  std::unique_ptr<Joint> joint;
-  std::unique_ptr<Joint> peers;  // if `joint` is empty: the same node of other ranks, with equal numbers
+  RankEntry own;              // always has a rank
+  RankEntry inputs, outputs;  // if they have a rank, they replace those of `own`
+  std::unique_ptr<MergedData> joint;
+  std::unique_ptr<MergedData> peers;  // if `joint` is empty: the same node of other ranks, with equal numbers
 };
 
 /// Nodes have numbers in the order of their creation; the root is kRoot.
@@ -77,7 +77,7 @@ class MergeGraph {
   /// kNoNode if no node has that name.
   NodeIndex find(std::string_view name) const;
   /// A node without a place in the tree.
-  NodeIndex add(std::string name, NodeType type, const MergeNode::Place& own);
+  NodeIndex add(std::string name, NodeType type, const MergeNode::RankEntry& own);
   void rename(NodeIndex index, std::string name);
   /// Copies the node and all below it from another graph, without a place in the tree.
   NodeIndex copy(const MergeGraph& from, NodeIndex index);

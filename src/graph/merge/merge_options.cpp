@@ -34,7 +34,7 @@ std::vector<int> sizes_of(std::string_view option, const std::vector<std::string
 
 }  // namespace
 
-void MergeOptions::declare(OptionList& options) {
+void RankMergeOptions::declare(OptionList& options) {
   const auto grouped = [](Option option) { option.group("Ranks of one model merged into one graph"); };
   grouped(
       options.add("--rank_size=N", rank_size_, "Merge this number of ranks in -tp (second value: in -gp)")
@@ -59,7 +59,7 @@ void MergeOptions::declare(OptionList& options) {
               .one_of({"db", "json", "vis"}));
 }
 
-std::vector<ParallelPlan> MergeOptions::sides(std::size_t count) const {
+std::vector<ParallelPlan> RankMergeOptions::sides(std::size_t count) const {
   for (const auto& [name, texts] : {std::pair("--rank_size", &rank_size_), {"--tp", &tp_}, {"--pp", &pp_}}) {
     if (texts->empty())
       throw UsageError(fmt::format("{} is missing: ranks are merged by --rank_size, --tp and --pp", name));

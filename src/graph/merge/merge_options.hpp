@@ -11,7 +11,7 @@
 
 namespace msprobe::graph {
 
-class MergeOptions {
+class RankMergeOptions {
  public:
   void declare(OptionList& options);
   /// Are ranks to be merged?

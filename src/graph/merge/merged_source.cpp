@@ -71,7 +71,7 @@ std::string_view MergedSource::level_of(NodeIndex index) const {
   };
   look(node);
   if (node.joint) {
-    for (const Joint::Partner& partner : node.joint->partners) look(partner.graph->node(partner.node));
+    for (const MergedData::Partner& partner : node.joint->partners) look(partner.graph->node(partner.node));
   }
   return worst;
 }

@@ -21,8 +21,8 @@ namespace {
 
 using dump::Entry;
 using dump::Item;
+using dump::RecordedValue;
 using dump::Side;
-using dump::Value;
 using dump::ValueKind;
 
 using pairing::Decision;
@@ -30,7 +30,7 @@ using pairing::number_in;
 using pairing::precision_of;
 using pairing::Share;
 
-std::string text_of(const Value& value) {
+std::string text_of(const RecordedValue& value) {
   return value.kind == ValueKind::integer ? std::to_string(value.integer) : python_repr(value.real);
 }
 
@@ -73,7 +73,7 @@ class Joiner {
 
   JoinedContent join() {
     if (!joined_.content) return std::move(joined_);
-    for (const Joint::Partner& partner : joint_.partners) {
+    for (const MergedData::Partner& partner : joint_.partners) {
       others_.push_back(content_of(partner.graph->node(partner.node), node_.name).value_or(NodeContent()));
     }
     for (const NodeContent& other : others_) lookups_.emplace_back(side(), other.items.side);
@@ -143,14 +143,14 @@ class Joiner {
     std::vector<double> weights;
     if (decided) {
       const auto all = decisions_.joins->parts(decisions_.first + number);
-      std::vector<pairing::Part> parts;
+      std::vector<pairing::RankPart> parts;
       for (std::size_t i = 0; i < all.size(); i += decision.block) parts.push_back(all[i]);
       weights = pairing::weights_of(*decisions_.joins, parts);
     }
     for (std::size_t which = 0; which < dump::kStatistics; ++which) {
-      std::vector<Value> values;
+      std::vector<RecordedValue> values;
       for (const Item* each : items) values.push_back(each->statistics[which]);
-      std::optional<Value> whole = pairing::join_statistic(which, values, weights, decision.share);
+      std::optional<RecordedValue> whole = pairing::join_statistic(which, values, weights, decision.share);
       if (!whole) continue;
       if (whole->kind == ValueKind::missing) {
         put(number, which, "null");
@@ -158,7 +158,7 @@ class Joiner {
       }
       // Values that are compared later keep all their digits.
       if (precision->digits != 0 && !decided)
-        whole = Value::of(pairing::rounded(*number_in(*whole), *precision));
+        whole = RecordedValue::of(pairing::rounded(*number_in(*whole), *precision));
       put(number, which, text_of(*whole));
       joined_.sentences.push_back(sentence(number, which, values, weights, decision.share, text_of(*whole)));
     }
@@ -174,10 +174,11 @@ class Joiner {
     return key;
   }
 
-  std::string sentence(std::size_t number, std::size_t which, const std::vector<Value>& values,
+  std::string sentence(std::size_t number, std::size_t which, const std::vector<RecordedValue>& values,
                        const std::vector<double>& weights, Share share, const std::string& result) const {
     std::vector<std::string> texts;
-    for (const Value& value : values) texts.push_back(text_of(value) + (which == dump::kNorm ? " ** 2" : ""));
+    for (const RecordedValue& value : values)
+      texts.push_back(text_of(value) + (which == dump::kNorm ? " ** 2" : ""));
     const std::string_view key = key_of(number);
     if (which == dump::kMean && share == Share::sums)
       return fmt::format("The Mean value merging method for {} is: {} = {}", key, fmt::join(texts, " + "),
@@ -204,7 +205,7 @@ class Joiner {
     const auto output = std::ranges::find_if(sums.items, is_output);
     if (output == sums.items.end()) return;
     for (std::size_t which = 0; which < dump::kStatistics; ++which) {
-      const Value value = output->statistics[which];
+      const RecordedValue value = output->statistics[which];
       if (number_in(value)) put(number, which, text_of(value));
     }
     joined_.sentences.push_back(fmt::format("The output of this data is merged from {}", sums.name(*output)));
@@ -220,7 +221,7 @@ class Joiner {
 
   const MergeGraph& graph_;
   const MergeNode& node_;
-  const Joint& joint_;
+  const MergedData& joint_;
   const Decisions& decisions_;
   JoinedContent joined_;
   std::vector<NodeContent> others_;
@@ -287,15 +288,15 @@ SplitContent split_content(const MergeGraph& graph, NodeIndex index) {
   SplitContent split;
   split.content = content_of(node);
   if (node.joint && node.joint->reduced != kNoNode) split.sum = joined_content(graph, index).content;
-  const Joint* const joint = node.joint ? node.joint.get() : node.peers.get();
+  const MergedData* const joint = node.joint ? node.joint.get() : node.peers.get();
   if (joint == nullptr || !split.content) return split;
-  for (const Joint::Partner& partner : joint->partners)
+  for (const MergedData::Partner& partner : joint->partners)
     split.others.push_back(content_of(partner.graph->node(partner.node), node.name));
   return split;
 }
 
 const MergeRank& rank_of(const MergeNode& node, const Item& item) {
-  const MergeNode::Place& other = is_output(item) ? node.outputs : node.inputs;
+  const MergeNode::RankEntry& other = is_output(item) ? node.outputs : node.inputs;
   return item.state != dump::State::parameters && other.rank != nullptr ? *other.rank : *node.own.rank;
 }
 

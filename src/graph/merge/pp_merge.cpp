@@ -219,7 +219,7 @@ class StageJoiner {
   std::vector<std::vector<std::size_t>> places_;  // positions of its nodes among their siblings
   std::unordered_set<std::string> joined_;
   std::map<NodeIndex, std::vector<Added>> added_;
-  std::vector<std::pair<NodeIndex, MergeNode::Place>> borders_;
+  std::vector<std::pair<NodeIndex, MergeNode::RankEntry>> borders_;
 };
 
 class ChunkJoiner {

@@ -73,7 +73,7 @@ struct MadeEntry {
 void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGraph& graph, NodeIndex index,
                const std::unordered_map<const MergeRank*, std::uint32_t>& numbers) {
   const MergeNode& node = graph.node(index);
-  const Joint* const joint = node.joint ? node.joint.get() : node.peers.get();
+  const MergedData* const joint = node.joint ? node.joint.get() : node.peers.get();
   const dump::Side& main = split.content->items.side;
   bool output_seen = false;
   for (std::size_t k = 0; k < main.items.size(); ++k) {
@@ -83,7 +83,7 @@ void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGrap
         whole || split.others.empty() ? std::vector<const dump::Item*>() : split.partners(k);
     joins.add_part(numbers.at(&rank_of(node, main.items[k])), main, main.items[k]);
     for (std::size_t i = 0; i < partners.size(); ++i) {
-      const Joint::Partner& partner = joint->partners[i];
+      const MergedData::Partner& partner = joint->partners[i];
       joins.add_part(numbers.at(&rank_of(partner.graph->node(partner.node), *partners[i])),
                      split.others[i]->items.side, *partners[i]);
     }
@@ -95,7 +95,7 @@ void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGrap
 
 SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks) {
   const MergeGraph& graph = source.graph();
-  std::vector<pairing::Joins::Rank> names;
+  std::vector<pairing::Joins::JoinedRank> names;
   std::unordered_map<const MergeRank*, std::uint32_t> numbers;
   for (const MergeRank& rank : ranks) {
     numbers[&rank] = static_cast<std::uint32_t>(names.size());

@@ -95,8 +95,8 @@ class TensorParallelMerger {
   }
 
   /// How the node joins its partners; nothing if a rank has no such node.
-  std::unique_ptr<Joint> joint_of(NodeIndex index) const {
-    auto joint = std::make_unique<Joint>();
+  std::unique_ptr<MergedData> joint_of(NodeIndex index) const {
+    auto joint = std::make_unique<MergedData>();
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (found_[i][index] == kNoNode) return nullptr;
       joint->partners.push_back({group_[i + 1], found_[i][index]});
@@ -128,8 +128,8 @@ class TensorParallelMerger {
       if (!product) continue;
       const auto sum = std::ranges::find_if(sums, [&](NodeIndex each) { return adds_up(*product, each); });
       if (sum == sums.end()) continue;
-      std::unique_ptr<Joint> joint = joint_of(child);
-      if (!joint) joint = std::make_unique<Joint>();
+      std::unique_ptr<MergedData> joint = joint_of(child);
+      if (!joint) joint = std::make_unique<MergedData>();
       joint->reduced = *sum;
       main_.node(child).joint = std::move(joint);
       sums.erase(sum);
@@ -216,13 +216,13 @@ class TensorParallelMerger {
   std::vector<std::string> check_replica(NodeIndex index, const IsWhole& is_whole) const {
     std::vector<std::string> lines;
     const MergeNode& node = main_.node(index);
-    const std::unique_ptr<Joint> joint = joint_of(index);
+    const std::unique_ptr<MergedData> joint = joint_of(index);
     const auto main = joint ? content_of(node) : std::nullopt;
     if (!main) return lines;
     const dump::Side& side = main->items.side;
     if (is_communication(node.name) && ranks_of_call(main->entry) != joint->ranks) return lines;
     std::vector<std::optional<NodeContent>> others;
-    for (const Joint::Partner& partner : joint->partners)
+    for (const MergedData::Partner& partner : joint->partners)
       others.push_back(content_of(partner.graph->node(partner.node), node.name));
     for (std::size_t k = 0; k < side.items.size(); ++k) {
       const dump::Item& item = side.items[k];
@@ -288,7 +288,7 @@ class TensorParallelMerger {
   void merge_equal(NodeIndex index, NodeIndex column, NodeIndex row) {
     MergeNode& node = main_.node(index);
     if (node.joint || is_communication(node.name)) return;
-    std::unique_ptr<Joint> joint = joint_of(index);
+    std::unique_ptr<MergedData> joint = joint_of(index);
     if (!joint) return;
     joint->though_equal = true;
     const NodeIndex module = has(node.name, "matmul") ? node.parent : index;

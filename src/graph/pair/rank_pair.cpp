@@ -22,8 +22,8 @@ std::string_view framework_of(const dump::Side& items) {
 
 }  // namespace
 
-RankPair::RankPair(const std::string& target, const std::string& golden, const GraphOptions& options,
-                   diagnosis::RankHistory* past) {
+GraphRankPair::GraphRankPair(const std::string& target, const std::string& golden,
+                             const GraphOptions& options, diagnosis::RankHistory* past) {
   const std::array<std::string, 2> folders = {target, golden};
   parallel_for(ranks_.size(), [&](std::size_t i) {
     ranks_[i].graph = read_rank_graph(folders[i], &ranks_[i].items);
@@ -50,7 +50,7 @@ RankPair::RankPair(const std::string& target, const std::string& golden, const G
   pair_.emplace(side_of(ranks_[0]), side_of(ranks_[1]), task, options.pair, pairing::default_rules(), past);
 }
 
-GraphSide RankPair::side_of(LoadedRank& rank) {
+GraphSide GraphRankPair::side_of(LoadedRank& rank) {
   return {*rank.source, rank.graph.built.tree, std::move(rank.items), &*rank.construct};
 }
 

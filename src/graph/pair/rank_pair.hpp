@@ -15,12 +15,12 @@
 
 namespace msprobe::graph {
 
-class RankPair {
+class GraphRankPair {
  public:
   /// The folders of both. IoError, FormatError: a file cannot be read, or the two do not go together.
   /// `past`: as for GraphPair.
-  RankPair(const std::string& target, const std::string& golden, const GraphOptions& options,
-           diagnosis::RankHistory* past = nullptr);
+  GraphRankPair(const std::string& target, const std::string& golden, const GraphOptions& options,
+                diagnosis::RankHistory* past = nullptr);
 
   const GraphPair& graphs() const { return *pair_; }
   const RankGraph& target() const { return ranks_[0].graph; }

@@ -33,7 +33,7 @@ constexpr std::string_view kPass = "pass";
 constexpr std::string_view kDifferent = "Different";
 
 /// The worst index so far. An index that is set by a rule instead of measured is written as an integer.
-class Worst {
+class WorstIndex {
  public:
   void raise(double measured) {
     if (measured <= value_ || std::isnan(measured)) return;
@@ -56,7 +56,7 @@ class Worst {
 
 bool is_non_finite(const dump::Item& item) {
   for (const auto which : {dump::kMax, dump::kMin}) {
-    const dump::Value value = item.statistics[which];
+    const dump::RecordedValue value = item.statistics[which];
     if (value.kind == ValueKind::real && !std::isfinite(value.real)) return true;
   }
   return false;
@@ -76,11 +76,11 @@ bool is_named_rank(const dump::Side& side, const dump::Item& item) {
   return side.text(item.dtype) == "int";
 }
 
-dump::Value value_of(const dump::Side& side, const dump::Item& item, std::size_t statistic) {
-  const dump::Value value = item.statistics[statistic];
+dump::RecordedValue value_of(const dump::Side& side, const dump::Item& item, std::size_t statistic) {
+  const dump::RecordedValue value = item.statistics[statistic];
   if (value.kind != ValueKind::text || !is_named_rank(side, item)) return value;
   const auto number = whole_number<std::int64_t>(side.text(value.text));
-  return number ? dump::Value::of(*number) : value;
+  return number ? dump::RecordedValue::of(*number) : value;
 }
 
 ValueDifference difference_of(const RankResult& result, const Pair& row, std::size_t statistic) {
@@ -111,7 +111,7 @@ class NodeJudge {
   }
 
   Release8 by_statistics() const {
-    Worst worst;
+    WorstIndex worst;
     items([&](const dump::Item& item, const Pair& row, std::uint32_t) {
       if (!is_result(item)) return;
       if (row.matched()) {
@@ -128,7 +128,7 @@ class NodeJudge {
     return worst.take();
   }
 
-  void raise(Worst& worst, const ValueDifference& difference, const Pair& row) const {
+  void raise(WorstIndex& worst, const ValueDifference& difference, const Pair& row) const {
     constexpr double kPercent = 100;
     const bool is_number =
         difference.kind == DifferenceKind::number || difference.kind == DifferenceKind::zero;
@@ -148,7 +148,7 @@ class NodeJudge {
   static double largest(const dump::Item& item) {
     double most = 0;
     for (const auto which : {dump::kMax, dump::kMin}) {
-      const dump::Value value = item.statistics[which];
+      const dump::RecordedValue value = item.statistics[which];
       if (value.kind == ValueKind::real) most = std::max(most, std::fabs(value.real));
       if (value.kind == ValueKind::integer)
         most = std::max(most, std::fabs(static_cast<double>(value.integer)));
@@ -162,13 +162,13 @@ class NodeJudge {
   }
 
   /// The smallest share of elements with a relative error below a thousandth, over the tensors.
-  struct Ratio {
+  struct SmallErrorShare {
     std::optional<double> least;
     bool not_finite = false;
   };
 
-  Ratio ratio_of(bool results) const {
-    Ratio ratio;
+  SmallErrorShare ratio_of(bool results) const {
+    SmallErrorShare ratio;
     items([&](const dump::Item& item, const Pair& row, std::uint32_t i) {
       if (is_result(item) != results || has_no_maximum(item)) return;
       if (const std::optional<double> one = ratio_of_row(item, row, result_.metrics[i]))
@@ -192,8 +192,8 @@ class NodeJudge {
   }
 
   Release8 by_tensors() const {
-    const Ratio before = ratio_of(false);
-    const Ratio behind = ratio_of(true);
+    const SmallErrorShare before = ratio_of(false);
+    const SmallErrorShare behind = ratio_of(true);
     if (behind.not_finite) return {.index = 1};
     if (before.not_finite || !behind.least) return {.index = 0};
     // A node without inputs counts as if all elements of its inputs were right.
@@ -223,7 +223,7 @@ std::string difference_text(const ValueDifference& difference) {
 /// The difference of two equal values as text; nothing for values that are not numbers.
 std::optional<std::string_view> no_difference(const RankResult& result, const Pair& row,
                                               std::size_t statistic) {
-  const dump::Value value = value_of(result.target, result.target_item(row), statistic);
+  const dump::RecordedValue value = value_of(result.target, result.target_item(row), statistic);
   if (value.kind == ValueKind::real) return "0.0";
   // Integers beyond 64 bits are kept as text.
   constexpr std::size_t kMostDigits = 18;

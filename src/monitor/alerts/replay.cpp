@@ -153,7 +153,7 @@ class RankReplay {
 }  // namespace
 
 Replay replay_alerts(const ReplayOptions& options, Progress* progress) {
-  const Tree tree = find_tree(options.input);
+  const MonitorTree tree = find_tree(options.input);
   std::vector<Replay> ranks(tree.ranks.size());
   if (progress != nullptr) progress->begin("judging", ranks.size(), "ranks");
   parallel_for(ranks.size(), [&](std::size_t i) {

@@ -33,7 +33,7 @@ std::vector<std::string> alert_folders(const std::string& input) {
   std::string folder = input;
   if (const std::string inner = below(input, "anomaly_detected"); path_exists(inner)) folder = inner;
   std::vector<std::string> found;
-  for (const std::string& name : names_in(folder, Named::folders)) {
+  for (const std::string& name : names_in(folder, WhichNames::folders)) {
     const std::string path = below(folder, name);
     if (name.starts_with("rank") || path_exists(below(path, kAlertFile))) found.push_back(path);
   }
@@ -92,7 +92,7 @@ std::vector<std::string> steps_not_judged(const std::set<std::int64_t>& steps, c
 
 }  // namespace
 
-AlertRanking rank_alerts_in(const AnalyzeOptions& options) {
+AlertRanking rank_alerts_in(const MonitorAnalyzeOptions& options) {
   AlertRanking ranking;
   std::vector<Alert> alerts;
   const std::vector<std::string> folders = alert_folders(options.input);

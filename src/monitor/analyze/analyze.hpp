@@ -14,7 +14,7 @@
 
 namespace msprobe::monitor {
 
-struct AnalyzeOptions {
+struct MonitorAnalyzeOptions {
   std::string input;
   std::size_t most = 8;
   std::set<std::int64_t> steps;  // empty: all
@@ -32,7 +32,7 @@ struct AlertRanking {
 
 /// Reads anomaly.json of every folder in `input`, or in its folder anomaly_detected. FormatError if there is
 /// neither such a file nor a folder for one.
-AlertRanking rank_alerts_in(const AnalyzeOptions& options);
+AlertRanking rank_alerts_in(const MonitorAnalyzeOptions& options);
 
 /// "[1, 2]", "1,2" and "2" as numbers; nothing for anything else.
 std::optional<std::set<std::int64_t>> parse_steps(std::string_view text);

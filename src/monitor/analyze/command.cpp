@@ -88,7 +88,7 @@ class AnalyzeCommand final : public Command {
       log_info(fmt::format("{}: {}", i, display(ranking.first[i].message)));
   }
 
-  AnalyzeOptions options_;
+  MonitorAnalyzeOptions options_;
   std::string output_;
   std::string steps_;
   Gate gate_;

@@ -20,7 +20,7 @@ namespace {
 /// Rank, step, and the tag's `{stage}:{name}:{micro step}` and task.
 using PlaceOfAlert = std::tuple<std::int64_t, std::int64_t, std::string, std::string>;
 
-enum class Seen : std::uint8_t { untold, no_tensor, tensor };
+enum class SeenGradients : std::uint8_t { untold, no_tensor, tensor };
 
 /// The csv files of these tasks have their name, and a row a tensor.
 bool may_be_missing(const Alert& alert) {
@@ -33,20 +33,20 @@ PlaceOfAlert place_of(const Alert& alert) {
   return {alert.rank, alert.step, alert.tag.substr(0, alert.tag.find('/')), std::string(alert.task())};
 }
 
-void look(const RankFolder& rank, const SeriesFile& file, std::map<PlaceOfAlert, Seen>& places) {
+void look(const RankFolder& rank, const SeriesFile& file, std::map<PlaceOfAlert, SeenGradients>& places) {
   for (auto& [place, seen] : places) {
     const auto& [number, step, series, task] = place;
     if (number == rank.rank && task == file.prefix && step >= file.begin && step <= file.end)
-      seen = std::max(seen, Seen::no_tensor);
+      seen = std::max(seen, SeenGradients::no_tensor);
   }
   MonitorRows rows(open_file(file.path), file.prefix);
-  Row row;
+  MonitorRow row;
   while (rows.next(row)) {
     check_interrupt();
     if (row.absent || !row.stage || !row.micro_step) continue;
     const auto found = places.find(
         {rank.rank, row.step, fmt::format("{}:{}:{}", *row.stage, row.name, *row.micro_step), file.prefix});
-    if (found != places.end()) found->second = Seen::tensor;
+    if (found != places.end()) found->second = SeenGradients::tensor;
   }
 }
 
@@ -59,9 +59,9 @@ std::string folder_of_series(const std::string& folder) {
 }
 
 std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>& alerts) {
-  std::map<PlaceOfAlert, Seen> places;
+  std::map<PlaceOfAlert, SeenGradients> places;
   for (const Alert& alert : alerts) {
-    if (may_be_missing(alert)) places.try_emplace(place_of(alert), Seen::untold);
+    if (may_be_missing(alert)) places.try_emplace(place_of(alert), SeenGradients::untold);
   }
   if (places.empty()) return 0;
   try {
@@ -78,7 +78,7 @@ std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>
     return 0;
   }
   return std::erase_if(alerts, [&](const Alert& alert) {
-    return may_be_missing(alert) && places.at(place_of(alert)) == Seen::no_tensor;
+    return may_be_missing(alert) && places.at(place_of(alert)) == SeenGradients::no_tensor;
   });
 }
 

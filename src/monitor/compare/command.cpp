@@ -57,7 +57,7 @@ class CompareRunsCommand final : public Command {
   Outcome run(const Context& context) override {
     const std::optional<report::Format> format = table_format();
     if (format && output_ != "-") prepare_output(output_, write_.existing);
-    const Comparison comparison = compare(options_, context.progress);
+    const MonitorComparison comparison = compare(options_, context.progress);
     for (const std::string& warning : comparison.warnings) log_warning(warning);
     for (const std::string& problem : comparison.problems) log_error(problem);
     if (comparison.compared() == 0) {
@@ -82,7 +82,8 @@ class CompareRunsCommand final : public Command {
   }
 
   /// The answer is the result where no table is asked for.
-  void write(const Comparison& comparison, const std::optional<report::Format>& format, bool color) const {
+  void write(const MonitorComparison& comparison, const std::optional<report::Format>& format,
+             bool color) const {
     if (!format) {
       write_all(STDOUT_FILENO, monitor::summary(comparison, color && report::is_terminal(STDOUT_FILENO)),
                 "standard output");
@@ -100,7 +101,7 @@ class CompareRunsCommand final : public Command {
     log_info(text);
   }
 
-  Outcome outcome(const Comparison& comparison) const {
+  Outcome outcome(const MonitorComparison& comparison) const {
     bool findings = comparison.parted > 0;
     if (gate_.level() != "parted") findings = findings || comparison.passing > 0;
     if (gate_.level() == "different") findings = findings || comparison.unequal > 0;
@@ -108,7 +109,7 @@ class CompareRunsCommand final : public Command {
     return comparison.problems.empty() ? outcome : Outcome::failure;
   }
 
-  CompareOptions options_;
+  MonitorCompareOptions options_;
   std::string output_;
   report::WriteOptions write_;
   Option format_option_;

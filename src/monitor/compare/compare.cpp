@@ -132,9 +132,9 @@ class SeriesJudge {
 /// The order of results in the table; smaller comes first.
 int rank_of(const SeriesResult& result) {
   if (!result.compared()) return 2;
-  if (result.course.verdict == Verdict::parted) return 0;
-  if (result.course.verdict == Verdict::passing) return 1;
-  return result.course.verdict == Verdict::within ? 3 : 4;
+  if (result.course.verdict == PartingVerdict::parted) return 0;
+  if (result.course.verdict == PartingVerdict::passing) return 1;
+  return result.course.verdict == PartingVerdict::within ? 3 : 4;
 }
 
 /// The norm says most about a tensor, so the other statistics come after it.
@@ -217,7 +217,7 @@ void ComparisonBuilder::take_alone(const LoneRank& rank) {
                        std::max<std::size_t>(steps * rank.tracks.statistics.size(), 1));
 }
 
-void ComparisonBuilder::expect(const Tree& first) {
+void ComparisonBuilder::expect(const MonitorTree& first) {
   for (const RankFolder& rank : first.ranks) {
     if (with_series_.contains(rank.rank)) continue;
     const std::string name = fmt::format("rank {}", rank.rank);
@@ -226,7 +226,7 @@ void ComparisonBuilder::expect(const Tree& first) {
   }
 }
 
-Comparison ComparisonBuilder::finish() {
+MonitorComparison ComparisonBuilder::finish() {
   leave_out_noise();
   find_start();
   for (const SeriesResult& result : found_.series) {
@@ -262,12 +262,12 @@ void ComparisonBuilder::summarise(const SeriesResult& result) {
     return;
   }
   found_.numbers += result.statistic != "nans";  // the number of NaN elements says nothing about the others
-  const Verdict verdict = result.course.verdict;
-  found_.parted += verdict == Verdict::parted;
-  found_.passing += verdict == Verdict::passing;
-  found_.unequal += verdict == Verdict::within;
-  found_.identical += verdict == Verdict::identical;
-  found_.zeros += verdict == Verdict::identical && result.zeros;
+  const PartingVerdict verdict = result.course.verdict;
+  found_.parted += verdict == PartingVerdict::parted;
+  found_.passing += verdict == PartingVerdict::passing;
+  found_.unequal += verdict == PartingVerdict::within;
+  found_.identical += verdict == PartingVerdict::identical;
+  found_.zeros += verdict == PartingVerdict::identical && result.zeros;
   QuantitySummary& summary = quantities_[{result.moment.phase, result.quantity}];
   summary.quantity = result.quantity;
   ++summary.series;
@@ -302,7 +302,7 @@ void ComparisonBuilder::leave_out_noise() {
     result.start.reset();
     if (result.course.parting == Parting::none) continue;
     found_.noise.insert(result.name);
-    result.course.verdict = Verdict::within;
+    result.course.verdict = PartingVerdict::within;
     result.course.parting = Parting::none;
   }
 }
@@ -319,7 +319,7 @@ void ComparisonBuilder::find_start() {
   std::map<std::pair<Moment, std::string>, Tensors> starting;
   std::set<std::pair<Moment, std::string>> clear;
   std::optional<Moment> parted;
-  std::optional<Phase> equal;  // the first phase in which some series begins equal
+  std::optional<TrainingPhase> equal;  // the first phase in which some series begins equal
   for (const SeriesResult& result : found_.series) {
     if (!result.compared()) continue;
     if (!result.zeros && !result.noise) tensors[result.quantity].emplace(result.rank, result.name);
@@ -337,11 +337,11 @@ void ComparisonBuilder::find_start() {
     if (parted && *parted < moment) return;
     const bool most = 2 * names.size() > tensors[quantity].size() && names.size() >= 2;
     if (!most && !clear.contains(at)) continue;
-    if (first_step && (!equal || *equal >= moment.phase || moment.phase < Phase::backward)) return;
+    if (first_step && (!equal || *equal >= moment.phase || moment.phase < TrainingPhase::backward)) return;
     for (SeriesResult& result : found_.series) {
       if (!result.start || result.quantity != quantity || moment_in_step(result.start->moment) != moment)
         continue;
-      result.course.verdict = Verdict::parted;
+      result.course.verdict = PartingVerdict::parted;
       result.course.parting = Parting::onset;
       result.course.at = result.start->onset.at;
       result.course.times = result.start->onset.share;
@@ -407,9 +407,9 @@ void ChosenStatistics::check_names() const {
     throw UsageError("--statistics: no series has a statistic '" + display(*missing_.begin()) + "'");
 }
 
-Comparison compare(const CompareOptions& options, Progress* progress) {
-  const Tree a = find_tree(options.first);
-  const Tree b = find_tree(options.second);
+MonitorComparison compare(const MonitorCompareOptions& options, Progress* progress) {
+  const MonitorTree a = find_tree(options.first);
+  const MonitorTree b = find_tree(options.second);
   ComparisonBuilder builder(options.tolerance);
   ChosenStatistics chosen(options.statistics);
   std::vector<std::string> alone = visit_pairs(
@@ -421,7 +421,7 @@ Comparison compare(const CompareOptions& options, Progress* progress) {
       [&](const LoneRank& rank) { builder.take_alone(rank); });
   chosen.check_names();
   builder.expect(a);
-  Comparison found = builder.finish();
+  MonitorComparison found = builder.finish();
   found.alone.insert(found.alone.begin(), alone.begin(), alone.end());
   found.warnings.insert(found.warnings.begin(), b.warnings.begin(), b.warnings.end());
   found.warnings.insert(found.warnings.begin(), a.warnings.begin(), a.warnings.end());

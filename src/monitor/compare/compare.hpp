@@ -19,7 +19,7 @@
 
 namespace msprobe::monitor {
 
-struct CompareOptions {
+struct MonitorCompareOptions {
   std::string first;
   std::string second;
   std::vector<std::string> statistics;  // empty: all
@@ -55,22 +55,22 @@ struct SeriesResult {
   std::size_t counted = 0;  // steps at which both runs count NaN elements
 
   /// The moment at which the series stops being equal, however much it fluctuates, and the numbers there.
-  struct Start {
+  struct DifferenceStart {
     Onset onset;
     Moment moment;
     double a = 0;
     double b = 0;
   };
-  std::optional<Start> start;
+  std::optional<DifferenceStart> start;
   double largest = 0;         // the largest absolute number of both runs
   bool noise = false;         // the gradients of its parameter are only rounding errors: not judged
   bool begins_equal = false;  // equal at the first common step, apart from rounding
 
-  bool parted() const { return presence == Presence::both && course.verdict == Verdict::parted; }
+  bool parted() const { return presence == Presence::both && course.verdict == PartingVerdict::parted; }
   bool compared() const { return presence == Presence::both && steps > 0; }
   /// Is the series NaN or infinite in the same way in both runs at every step? That is not equality.
   bool unknown() const {
-    return compared() && course.not_finite == steps && course.verdict == Verdict::identical;
+    return compared() && course.not_finite == steps && course.verdict == PartingVerdict::identical;
   }
   bool complete() const { return compared() && steps_a == 0 && steps_b == 0; }
 };
@@ -83,7 +83,7 @@ struct QuantitySummary {
   std::int64_t first_step = 0;  // at which one parts
 };
 
-struct Comparison {
+struct MonitorComparison {
   std::vector<SeriesResult> series;  // parted ones by their moments, then passing, missing, other ones
   std::size_t parted = 0;
   std::size_t passing = 0;
@@ -127,8 +127,8 @@ class ComparisonBuilder {
   /// Counts the tensors of a rank that only one run has.
   void take_alone(const LoneRank& rank);
   /// Call this last: ranks of the first run that contributed nothing are reported as ranks without series.
-  void expect(const Tree& first);
-  Comparison finish();
+  void expect(const MonitorTree& first);
+  MonitorComparison finish();
 
  private:
   void add(SeriesResult result);
@@ -140,10 +140,10 @@ class ComparisonBuilder {
   double tolerance_;
   bool compared_ = false;
   bool endless_ = false;
-  Comparison found_;
+  MonitorComparison found_;
   std::set<std::int64_t> ranks_;
   std::set<std::int64_t> with_series_;  // ranks with series in at least one run
-  std::map<std::pair<Phase, std::string>, QuantitySummary> quantities_;
+  std::map<std::pair<TrainingPhase, std::string>, QuantitySummary> quantities_;
 };
 
 /// The statistics that the user chose; all if none were given.
@@ -162,6 +162,6 @@ class ChosenStatistics {
   std::set<std::string> missing_;
 };
 
-Comparison compare(const CompareOptions& options, Progress* progress);
+MonitorComparison compare(const MonitorCompareOptions& options, Progress* progress);
 
 }  // namespace msprobe::monitor

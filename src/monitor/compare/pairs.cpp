@@ -94,10 +94,10 @@ std::vector<std::string> prefixes_of(const RankPair& ranks) {
 
 /// Without a second run, the second member of each pair is null. `alone` receives the ranks without a
 /// partner.
-std::vector<RankPair> pair_ranks(const Tree& a, const Tree* b, std::vector<RankPair>& alone) {
+std::vector<RankPair> pair_ranks(const MonitorTree& a, const MonitorTree* b, std::vector<RankPair>& alone) {
   std::vector<RankPair> pairs;
   if (b != nullptr && a.ranks.size() == 1 && b->ranks.size() == 1) return {{&a.ranks[0], &b->ranks[0]}};
-  const auto with_number = [](const Tree& tree, std::int64_t number) {
+  const auto with_number = [](const MonitorTree& tree, std::int64_t number) {
     const auto found =
         std::ranges::find_if(tree.ranks, [&](const RankFolder& rank) { return rank.rank == number; });
     return found == tree.ranks.end() ? nullptr : &*found;
@@ -127,7 +127,7 @@ std::vector<std::pair<std::size_t, std::size_t>> common_steps(const std::vector<
   return common;
 }
 
-std::vector<std::string> visit_pairs(const Tree& a, const Tree* b, const TakesStatistic& takes,
+std::vector<std::string> visit_pairs(const MonitorTree& a, const MonitorTree* b, const TakesStatistic& takes,
                                      Progress* progress, const std::function<void(TrackPairs&)>& visit,
                                      const std::function<void(const LoneRank&)>& visit_alone) {
   std::vector<RankPair> alone;

@@ -42,7 +42,7 @@ std::vector<std::pair<std::size_t, std::size_t>> common_steps(const std::vector<
 /// pair by quantity, stage, name and micro step; the remaining ones by name without the parts that wrappers
 /// add. `visit` gets one group of files after the other, each loaded as a whole; with a single run every pair
 /// has one member. `visit_alone` gets the ranks without a partner; the result has a sentence about each.
-std::vector<std::string> visit_pairs(const Tree& a, const Tree* b, const TakesStatistic& takes,
+std::vector<std::string> visit_pairs(const MonitorTree& a, const MonitorTree* b, const TakesStatistic& takes,
                                      Progress* progress, const std::function<void(TrackPairs&)>& visit,
                                      const std::function<void(const LoneRank&)>& visit_alone);
 

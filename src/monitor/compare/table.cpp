@@ -71,7 +71,7 @@ report::Severity ComparisonTable::severity(std::size_t index) const {
   const SeriesResult& result = comparison_.series[index];
   if (result.parted()) return report::Severity::error;
   const bool doubtful =
-      !result.complete() || result.course.verdict == Verdict::passing || result.course.not_finite > 0;
+      !result.complete() || result.course.verdict == PartingVerdict::passing || result.course.not_finite > 0;
   return doubtful ? report::Severity::warning : report::Severity::none;
 }
 

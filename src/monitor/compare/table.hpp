@@ -9,7 +9,7 @@ namespace msprobe::monitor {
 
 class ComparisonTable final : public report::Table {
  public:
-  explicit ComparisonTable(const Comparison& comparison) : comparison_(comparison) {}
+  explicit ComparisonTable(const MonitorComparison& comparison) : comparison_(comparison) {}
 
   const std::vector<std::string>& columns() const override;
   std::size_t rows() const override { return comparison_.series.size(); }
@@ -18,7 +18,7 @@ class ComparisonTable final : public report::Table {
   std::optional<std::vector<std::string>> objects() const override;
 
  private:
-  const Comparison& comparison_;
+  const MonitorComparison& comparison_;
 };
 
 }  // namespace msprobe::monitor

@@ -25,7 +25,7 @@ std::string times_of(double times) {
   return times >= 1000 ? human_count(static_cast<std::uint64_t>(times)) : short_number(times, 3);
 }
 
-std::string steps_of(const Comparison& comparison) {
+std::string steps_of(const MonitorComparison& comparison) {
   return comparison.from == comparison.to ? fmt::format("step {}", comparison.from)
                                           : fmt::format("steps {} to {}", comparison.from, comparison.to);
 }
@@ -54,7 +54,7 @@ std::string how_far(const SeriesResult& result) {
   return "";
 }
 
-bool recorded(const Comparison& comparison, std::string_view quantity) {
+bool recorded(const MonitorComparison& comparison, std::string_view quantity) {
   return comparison.recorded.contains(std::string(quantity));
 }
 
@@ -63,7 +63,7 @@ bool is_model_input(const SeriesResult& result) {
   return result.moment.place == 0 && result.name.find(".input") != std::string::npos;
 }
 
-std::string forward_cause(const Comparison& comparison, const SeriesResult& first) {
+std::string forward_cause(const MonitorComparison& comparison, const SeriesResult& first) {
   if (is_model_input(first)) return "It is the input of the model: the runs have different data.";
   if (!recorded(comparison, "param_origin") && !recorded(comparison, "param_updated")) {
     return "Among what was recorded, forward parts first; whether the parameters had parted before is "
@@ -73,14 +73,14 @@ std::string forward_cause(const Comparison& comparison, const SeriesResult& firs
          "the forward of this module, or one of its inputs that was not recorded.";
 }
 
-std::string backward_cause(const Comparison& comparison) {
+std::string backward_cause(const MonitorComparison& comparison) {
   return recorded(comparison, "actv")
              ? "The forward of the step had not parted: the difference is introduced in the backward."
              : "Among what was recorded, backward parts first; forward was not recorded (xy_distribution "
                "records it).";
 }
 
-std::string communication_cause(const Comparison& comparison) {
+std::string communication_cause(const MonitorComparison& comparison) {
   const std::string between =
       comparison.ranks > 1
           ? "the reduction across ranks, a rank that was not recorded, or what else is done to "
@@ -94,7 +94,7 @@ std::string communication_cause(const Comparison& comparison) {
                    between + '.';
 }
 
-std::string after_cause(const Comparison& comparison) {
+std::string after_cause(const MonitorComparison& comparison) {
   const bool gradients = recorded(comparison, "grad_reduced") || recorded(comparison, "grad_unreduced");
   return gradients ? "The gradients of the step had not parted: the difference comes from the optimizer "
                      "(learning rate, weight decay, clipping, its state)."
@@ -102,7 +102,7 @@ std::string after_cause(const Comparison& comparison) {
                      "or the optimizer.";
 }
 
-std::string before_cause(const Comparison& comparison, const SeriesResult& first) {
+std::string before_cause(const MonitorComparison& comparison, const SeriesResult& first) {
   if (first.quantity != "param_origin") {
     return "These are optimizer moments from the previous step: the cause is its gradient, or how the "
            "optimizer used it.";
@@ -115,7 +115,7 @@ std::string before_cause(const Comparison& comparison, const SeriesResult& first
                "parameters.";
 }
 
-std::string quantity_table(const Comparison& comparison, bool color) {
+std::string quantity_table(const MonitorComparison& comparison, bool color) {
   std::vector<std::vector<std::string>> rows;
   for (const QuantitySummary& one : comparison.quantities) {
     rows.push_back({one.quantity, one.parted == 0 ? "-" : std::to_string(one.first_step),
@@ -125,7 +125,7 @@ std::string quantity_table(const Comparison& comparison, bool color) {
 }
 
 /// The words for equality of numbers that may have been rounded to some decimals.
-std::string equal_words(const Comparison& comparison) {
+std::string equal_words(const MonitorComparison& comparison) {
   if (!comparison.resolution) return "equal in every number";
   const auto decimals = std::lround(-std::log10(*comparison.resolution));
   std::string text = fmt::format("equal as far as {} decimal{} show{}", decimals, decimals == 1 ? "" : "s",
@@ -144,7 +144,7 @@ std::string place_of(const SeriesResult& result, bool several_ranks) {
   return display(text);
 }
 
-std::string headline(const Comparison& comparison) {
+std::string headline(const MonitorComparison& comparison) {
   const auto all_of = [&](std::size_t series) {
     return fmt::format("{} over {}", counted(series, "series"), steps_of(comparison));
   };
@@ -179,20 +179,20 @@ std::string headline(const Comparison& comparison) {
   return fmt::format("{} are identical: {} are {}.", limit, all, equal_words(comparison));
 }
 
-std::string cause(const Comparison& comparison) {
+std::string cause(const MonitorComparison& comparison) {
   if (comparison.parted == 0) return "";
   const SeriesResult& first = comparison.series.front();
   switch (first.moment.phase) {
-    case Phase::before:
+    case TrainingPhase::before:
       return before_cause(comparison, first);
-    case Phase::forward:
+    case TrainingPhase::forward:
       return forward_cause(comparison, first);
-    case Phase::backward:
+    case TrainingPhase::backward:
       return backward_cause(comparison);
-    case Phase::communication:
+    case TrainingPhase::communication:
       return communication_cause(comparison);
-    case Phase::optimizer:
-    case Phase::after:
+    case TrainingPhase::optimizer:
+    case TrainingPhase::after:
       break;
   }
   return after_cause(comparison);
@@ -224,7 +224,7 @@ std::string message_of(const SeriesResult& result) {
   }
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (result.noise) add("the gradients of this parameter are rounding alone");
-  if (result.course.verdict == Verdict::passing) add("but not for long");
+  if (result.course.verdict == PartingVerdict::passing) add("but not for long");
   if (!result.course.lasts) add("too close to the end to see whether it lasts");
   if (result.course.not_finite > 0)
     add("NaN or infinite in both runs at " + counted(result.course.not_finite, "step"));
@@ -234,7 +234,7 @@ std::string message_of(const SeriesResult& result) {
   return text;
 }
 
-std::vector<std::string> not_compared(const Comparison& comparison) {
+std::vector<std::string> not_compared(const MonitorComparison& comparison) {
   std::vector<std::string> told = comparison.alone;
   std::size_t only_a = 0;
   std::size_t only_b = 0;
@@ -257,7 +257,7 @@ std::vector<std::string> not_compared(const Comparison& comparison) {
   return told;
 }
 
-std::string summary(const Comparison& comparison, bool color) {
+std::string summary(const MonitorComparison& comparison, bool color) {
   const report::Color tone = comparison.parted > 0 ? report::Color::red
                              : comparison.passing > 0 || !comparison.coverage.is_complete()
                                  ? report::Color::yellow

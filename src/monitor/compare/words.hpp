@@ -13,18 +13,18 @@ namespace msprobe::monitor {
 std::string place_of(const SeriesResult& result, bool several_ranks);
 
 /// One sentence: at which step and quantity the runs part, or that they do not.
-std::string headline(const Comparison& comparison);
+std::string headline(const MonitorComparison& comparison);
 
 /// A sentence about the cause that the moment of parting suggests; empty if the runs do not part.
-std::string cause(const Comparison& comparison);
+std::string cause(const MonitorComparison& comparison);
 
 /// Why a row of the table has its result.
 std::string message_of(const SeriesResult& result);
 
 /// The data that only one run has, one text for each.
-std::vector<std::string> not_compared(const Comparison& comparison);
+std::vector<std::string> not_compared(const MonitorComparison& comparison);
 
 /// The whole report in lines: the headline, the cause, the quantities, and what was not compared.
-std::string summary(const Comparison& comparison, bool color);
+std::string summary(const MonitorComparison& comparison, bool color);
 
 }  // namespace msprobe::monitor

@@ -161,7 +161,7 @@ void remove_others(const std::set<std::string>& files) {
   std::set<std::string> folders;
   for (const std::string& file : files) folders.insert(fs::path(file).parent_path().string());
   for (const std::string& folder : folders) {
-    for (const std::string& name : names_in(folder, Named::regular_files)) {
+    for (const std::string& name : names_in(folder, WhichNames::regular_files)) {
       std::error_code ignored;
       const std::string path = folder + "/" + name;
       if (name.starts_with(kEventName) && !files.contains(path)) fs::remove(path, ignored);
@@ -172,7 +172,7 @@ void remove_others(const std::set<std::string>& files) {
 }  // namespace
 
 EventReport convert_to_events(const EventOptions& options, Progress* progress) {
-  const Tree tree = find_tree(options.input, options.times);
+  const MonitorTree tree = find_tree(options.input, options.times);
   EventReport report;
   report.warnings = tree.warnings;
   report.output = options.output.empty()

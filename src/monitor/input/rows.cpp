@@ -116,7 +116,7 @@ std::string MonitorRows::LeftOut::sentence(const std::string& file) const {
          (rows == 1 ? " row was skipped, " : " rows were skipped, first ") + first;
 }
 
-bool MonitorRows::next(Row& row) {
+bool MonitorRows::next(MonitorRow& row) {
   if (next_part(row)) return true;
   while (rows_.next(fields_)) {
     // Communication has no stage, and the Python tool's first monitor shifts its columns.
@@ -130,7 +130,7 @@ bool MonitorRows::next(Row& row) {
   return false;
 }
 
-bool MonitorRows::take(Row& row) {
+bool MonitorRows::take(MonitorRow& row) {
   if (fields_.size() != columns_) {
     leave_out(fields_.size() < columns_ ? "fewer fields than the header" : "more fields than the header");
     return false;
@@ -170,7 +170,7 @@ bool MonitorRows::take(Row& row) {
   return true;
 }
 
-void MonitorRows::number_call(Row& row) {
+void MonitorRows::number_call(MonitorRow& row) {
   if (row.quantity != "actv" && row.quantity != "actv_grad") return;
   std::string key(row.quantity);
   key += row.name;
@@ -200,7 +200,7 @@ bool MonitorRows::take_misformed() {
   return true;
 }
 
-bool MonitorRows::next_part(Row& row) {
+bool MonitorRows::next_part(MonitorRow& row) {
   const std::size_t each = columns_ - 3;
   const std::size_t begin = next_part_ * each;
   if (begin >= parts_.size()) {

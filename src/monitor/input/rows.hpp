@@ -25,7 +25,7 @@ double no_number();
 bool is_no_number(double value);
 
 /// One tensor in one step. Texts and values are valid until the next one is read.
-struct Row {
+struct MonitorRow {
   /// Named as the first monitor names its files: actv, actv_grad, grad_unreduced, grad_reduced, exp_avg,
   /// exp_avg_sq, param_origin, param_updated, mg_direction, comm, ... The second monitor's scopes are
   /// translated to the same words.
@@ -52,7 +52,7 @@ class MonitorRows {
   const std::vector<std::string>& statistics() const { return statistics_; }
   /// False at the end of the file. FormatError for text that is not csv. Rows that do not fit the header are
   /// left out.
-  bool next(Row& row);
+  bool next(MonitorRow& row);
   struct LeftOut {
     std::uint64_t rows = 0;
     std::string first;  // "line 3: fewer fields than the header"
@@ -64,10 +64,10 @@ class MonitorRows {
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
   void read_head();
-  bool take(Row& row);
+  bool take(MonitorRow& row);
   bool take_misformed();
-  bool next_part(Row& row);
-  void number_call(Row& row);
+  bool next_part(MonitorRow& row);
+  void number_call(MonitorRow& row);
   void leave_out(const char* reason);
   std::string_view field(std::size_t column) const;
 

@@ -22,7 +22,7 @@ class TrackCollector {
  public:
   explicit TrackCollector(const TakesStatistic& takes) : takes_(takes) {}
 
-  void add(const std::vector<std::string>& statistics, const Row& row) {
+  void add(const std::vector<std::string>& statistics, const MonitorRow& row) {
     if (&statistics != seen_) map_statistics(statistics);
     Track& track = track_of(row);
     if (row.absent) return;
@@ -67,7 +67,7 @@ class TrackCollector {
     }
   }
 
-  Track& track_of(const Row& row) {
+  Track& track_of(const MonitorRow& row) {
     key_.assign(row.quantity);
     for (const auto& number : {row.stage, row.micro_step})
       key_ += number ? '/' + std::to_string(*number) : "/";
@@ -121,7 +121,7 @@ FileNotes visit_rows(const SeriesFile& file, const RowVisit& visit) {
   constexpr std::uint64_t kLook = 4096;  // rows between looks whether to stop
   FileNotes notes;
   std::unique_ptr<MonitorRows> rows;
-  Row row;
+  MonitorRow row;
   const auto reads = [&](const auto& step) {
     try {
       return step();
@@ -154,10 +154,11 @@ Tracks read_tracks(const RankFolder& folder, std::string_view prefix, const Take
     if (file.prefix != prefix) continue;
     collector.next_file();
     std::uint64_t without = 0;  // rows
-    FileNotes notes = visit_rows(file, [&](const std::vector<std::string>& statistics, const Row& row) {
-      collector.add(statistics, row);
-      without += statistics.empty();
-    });
+    FileNotes notes =
+        visit_rows(file, [&](const std::vector<std::string>& statistics, const MonitorRow& row) {
+          collector.add(statistics, row);
+          without += statistics.empty();
+        });
     Tracks& tracks = collector.so_far();
     if (without > 0) tracks.unread.push_back({"their file has no column of numbers", file.path, without});
     if (notes.left_out.rows > 0) {

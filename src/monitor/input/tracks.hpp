@@ -55,7 +55,7 @@ struct FileNotes {
   std::string problem;
   MonitorRows::LeftOut left_out;
 };
-using RowVisit = std::function<void(const std::vector<std::string>& statistics, const Row& row)>;
+using RowVisit = std::function<void(const std::vector<std::string>& statistics, const MonitorRow& row)>;
 FileNotes visit_rows(const SeriesFile& file, const RowVisit& visit);
 
 }  // namespace msprobe::monitor

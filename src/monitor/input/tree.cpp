@@ -82,7 +82,7 @@ std::optional<SeriesFile> parse_file_name(std::string_view name) {
 
 std::vector<SeriesFile> files_in(const std::string& folder) {
   std::vector<SeriesFile> files;
-  for (const std::string& name : names_in(folder, Named::regular_files)) {
+  for (const std::string& name : names_in(folder, WhichNames::regular_files)) {
     std::optional<SeriesFile> file = parse_file_name(name);
     if (!file) continue;
     file->path = folder + (folder.ends_with('/') ? "" : "/") + name;
@@ -178,12 +178,12 @@ std::optional<std::int64_t> folder_time(std::string_view text) {
   return ((days * 24 + parts[1]) * 60 + parts[2]) * 60 + parts[3];
 }
 
-Tree find_tree(const std::string& folder, const TimeRange& times) {
-  Tree tree;
+MonitorTree find_tree(const std::string& folder, const TimeRange& times) {
+  MonitorTree tree;
   const TimeFilter filter(times);
   std::map<std::int64_t, std::vector<RankFolder>> found;
   bool any = false;
-  for (const std::string& name : names_in(folder, Named::folders)) {
+  for (const std::string& name : names_in(folder, WhichNames::folders)) {
     std::optional<FolderName> parsed = parse_folder_name(name);
     if (!parsed) continue;
     any = true;

@@ -27,7 +27,7 @@ struct RankFolder {
   std::vector<std::string> prefixes() const;
 };
 
-struct Tree {
+struct MonitorTree {
   std::vector<RankFolder> ranks;  // by number
   std::vector<std::string> warnings;
 };
@@ -45,6 +45,6 @@ std::optional<std::int64_t> folder_time(std::string_view text);
 /// The ranks below `folder`, in either layout; `folder` may also be the folder of one rank. If a rank has
 /// several folders, the one with the newest files is taken, with a warning. IoError if `folder` cannot be
 /// listed, FormatError if it has no rank.
-Tree find_tree(const std::string& folder, const TimeRange& times = {});
+MonitorTree find_tree(const std::string& folder, const TimeRange& times = {});
 
 }  // namespace msprobe::monitor

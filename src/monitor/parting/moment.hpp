@@ -12,7 +12,7 @@
 
 namespace msprobe::monitor {
 
-enum class Phase : std::uint8_t {
+enum class TrainingPhase : std::uint8_t {
   before,  // parameters, and optimizer moments from earlier steps
   forward,
   backward,       // gradients before they are reduced
@@ -23,17 +23,17 @@ enum class Phase : std::uint8_t {
 
 /// `first_layout`: the first monitor records the moments before the optimizer's step, the second one after
 /// it.
-Phase phase_of(std::string_view quantity, bool first_layout);
+TrainingPhase phase_of(std::string_view quantity, bool first_layout);
 
 /// "forward", "backward", "reduction of gradients", ...
-std::string_view name_of(Phase phase);
+std::string_view name_of(TrainingPhase phase);
 
 /// Orders the events of a training, micro step by micro step.
 struct Moment {
   std::int64_t step = 0;
-  Phase stage = Phase::before;  // forward for everything inside a micro step
+  TrainingPhase stage = TrainingPhase::before;  // forward for everything inside a micro step
   std::int64_t micro_step = 0;
-  Phase phase = Phase::before;
+  TrainingPhase phase = TrainingPhase::before;
   std::size_t place = 0;  // in the order of first appearance
 
   auto operator<=>(const Moment&) const = default;  // NOLINT: clang-tidy takes its 0 for a null pointer

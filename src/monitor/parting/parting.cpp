@@ -45,15 +45,15 @@ std::vector<double> logarithms(std::span<const double> values) {
   return logs;
 }
 
-class Judge {
+class CourseJudge {
  public:
-  Judge(std::span<const double> a, std::span<const double> b, const PartingRule& rule)
+  CourseJudge(std::span<const double> a, std::span<const double> b, const PartingRule& rule)
       : a_(a), b_(b), numbers_(a), rule_(rule) {}
 
   Course take() {
     survey();
     if (course_.unequal == 0) return course_;
-    course_.verdict = Verdict::within;
+    course_.verdict = PartingVerdict::within;
     std::vector<double> log_a;
     std::vector<double> log_b;
     logarithmic_ = !rule_.counts_nans && of_one_sign(a_, b_);
@@ -138,7 +138,7 @@ class Judge {
 
   bool parts_at(std::size_t at) {
     if (differs_in_kind(at)) {
-      note(at, Verdict::parted, Parting::number, 0);
+      note(at, PartingVerdict::parted, Parting::number, 0);
       return true;
     }
     if (!both_finite(at)) return false;
@@ -156,7 +156,7 @@ class Judge {
     const bool jumps = move > rule_.tolerance * jump;
     if (jumps && beyond(at, Parting::jump, settled_, jump)) return true;
     if (move > own && move > rule_.tolerance * std::max(growth, floor_at(at)) && stays_away(at, own)) {
-      note(at, Verdict::parted, Parting::shift, move / own);
+      note(at, PartingVerdict::parted, Parting::shift, move / own);
       return true;
     }
     if (!jumps) settled_ = difference;
@@ -190,15 +190,15 @@ class Judge {
     const Lasting found = lasting(at, before, fluctuation);
     const bool parts = found.beyond + 1 >= found.seen && found.beyond >= std::min<std::size_t>(found.seen, 2);
     if (parts) {
-      note(at, Verdict::parted, how, times);
+      note(at, PartingVerdict::parted, how, times);
       course_.lasts = found.seen == rule_.lasting || at + found.seen < a_.size();
-    } else if (course_.verdict != Verdict::passing) {
-      note(at, Verdict::passing, how, times);
+    } else if (course_.verdict != PartingVerdict::passing) {
+      note(at, PartingVerdict::passing, how, times);
     }
     return parts;
   }
 
-  void note(std::size_t at, Verdict verdict, Parting how, double times) {
+  void note(std::size_t at, PartingVerdict verdict, Parting how, double times) {
     course_.verdict = verdict;
     course_.parting = how;
     course_.at = at;
@@ -220,7 +220,7 @@ class Judge {
 }  // namespace
 
 Course judge(std::span<const double> a, std::span<const double> b, const PartingRule& rule) {
-  return Judge(a, b, rule).take();
+  return CourseJudge(a, b, rule).take();
 }
 
 bool is_rounding(double a, double b, const PartingRule& rule) {

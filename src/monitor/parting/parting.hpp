@@ -21,7 +21,7 @@ struct PartingRule {
   bool counts_nans = false;
 };
 
-enum class Verdict : std::uint8_t { identical, within, passing, parted };
+enum class PartingVerdict : std::uint8_t { identical, within, passing, parted };
 
 /// Why a series counts as parted.
 enum class Parting : std::uint8_t {
@@ -34,7 +34,7 @@ enum class Parting : std::uint8_t {
 };
 
 struct Course {
-  Verdict verdict = Verdict::identical;
+  PartingVerdict verdict = PartingVerdict::identical;
   Parting parting = Parting::none;
   std::size_t at = 0;             // where it parts, or passes for the first time
   double times = 0;               // the difference (of Parting::jump: its change) there / the fluctuation

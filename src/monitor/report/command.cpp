@@ -74,7 +74,7 @@ class MonitorReportCommand final : public Command {
   /// Empty if the monitor kept no file of alerts.
   static std::vector<Alert> alerts_of(const std::string& folder, bool& failed) {
     if (!is_folder(folder + "/anomaly_detected")) return {};
-    AnalyzeOptions all;
+    MonitorAnalyzeOptions all;
     all.input = folder + "/anomaly_detected";
     all.most = SIZE_MAX;
     AlertRanking ranking = rank_alerts_in(all);

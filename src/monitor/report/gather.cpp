@@ -22,7 +22,7 @@ constexpr std::size_t kMostCells = std::size_t{1} << 27;  // of one statistic in
 constexpr double kNoValue = NAN;
 
 /// The numbers of a row at the steps of its block.
-using Aligned = Curve::Run;
+using Aligned = Curve::CurveRun;
 
 Aligned align(const Track* track, std::size_t statistic, const std::vector<std::int64_t>& steps) {
   Aligned row{std::vector<double>(steps.size(), kNoValue), std::vector<bool>(steps.size())};
@@ -105,9 +105,9 @@ void append_codes(std::vector<std::uint16_t>& codes, const Aligned& row, const C
   }
 }
 
-class Packer {
+class CurvePacker {
  public:
-  Packer(const ReportOptions& options, std::size_t width)
+  CurvePacker(const ReportOptions& options, std::size_t width)
       : width_(width), two_(!options.second.empty()), builder_(options.tolerance) {
     data_.outbreaks.resize(two_ ? 2 : 1);
   }
@@ -133,7 +133,7 @@ class Packer {
 
   void take_alone(const LoneRank& rank) { builder_.take_alone(rank); }
 
-  ReportData finish(const Tree& first) {
+  ReportData finish(const MonitorTree& first) {
     if (two_) {
       builder_.expect(first);
       data_.comparison = builder_.finish();
@@ -151,7 +151,7 @@ class Packer {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  struct Pair {
+  struct TrackPair {
     const Track* a;
     const Track* b;
     std::size_t place;
@@ -163,11 +163,12 @@ class Packer {
     miss_unread(tracks, tracks.statistics.size(), data_.coverage);
   }
 
-  std::vector<Pair> pairs_of(const TrackPairs& group, const std::string& quantity) const {
-    std::vector<Pair> pairs;
+  std::vector<TrackPair> pairs_of(const TrackPairs& group, const std::string& quantity) const {
+    std::vector<TrackPair> pairs;
     for (std::size_t i = 0; i < group.pairs.size(); ++i) {
       const auto& [in_a, in_b] = group.pairs[i];
-      const Pair pair{in_a ? &group.a.tracks[*in_a] : nullptr, in_b ? &group.b.tracks[*in_b] : nullptr, i};
+      const TrackPair pair{in_a ? &group.a.tracks[*in_a] : nullptr, in_b ? &group.b.tracks[*in_b] : nullptr,
+                           i};
       const bool has_steps =
           (pair.a != nullptr && !pair.a->steps.empty()) || (pair.b != nullptr && !pair.b->steps.empty());
       if (pair.any().quantity == quantity && has_steps) pairs.push_back(pair);
@@ -176,9 +177,9 @@ class Packer {
   }
 
   /// The steps of all tracks, without duplicates. Most tracks have the same steps.
-  static std::vector<std::int64_t> steps_of(const std::vector<Pair>& pairs) {
+  static std::vector<std::int64_t> steps_of(const std::vector<TrackPair>& pairs) {
     std::vector<std::int64_t> steps;
-    for (const Pair& pair : pairs) {
+    for (const TrackPair& pair : pairs) {
       for (const Track* track : {pair.a, pair.b}) {
         if (track == nullptr || track->steps == steps) continue;
         std::vector<std::int64_t> both;
@@ -191,10 +192,10 @@ class Packer {
   }
 
   void pack_quantity(const TrackPairs& group, const std::string& quantity) {
-    std::vector<Pair> pairs = pairs_of(group, quantity);
+    std::vector<TrackPair> pairs = pairs_of(group, quantity);
     if (pairs.empty()) return;
     const std::vector<std::int64_t> steps = steps_of(pairs);
-    Block block;
+    QuantityRows block;
     block.rank = group.rank;
     block.quantity = quantity;
     block.width = width_;
@@ -202,7 +203,7 @@ class Packer {
       block.width *= 2;
     if (pairs.size() > kMostCells / 4) throw FormatError(quantity + ": too many series for a report");
     for (std::size_t i = 0; i < steps.size(); i += block.width) block.steps.push_back(steps[i]);
-    for (const Pair& pair : pairs) {
+    for (const TrackPair& pair : pairs) {
       block.names.push_back(pair.any().name);
       block.stages.push_back(pair.any().stage.value_or(-1));
       block.micro_steps.push_back(pair.any().micro_step.value_or(-1));
@@ -220,7 +221,7 @@ class Packer {
     data_.blocks.push_back(std::move(block));
   }
 
-  void pack_statistic(const TrackPairs& group, Block& block, const std::vector<Pair>& pairs,
+  void pack_statistic(const TrackPairs& group, QuantityRows& block, const std::vector<TrackPair>& pairs,
                       const std::vector<std::int64_t>& steps, const std::string& statistic, bool is_first) {
     const auto place_in = [&](const Tracks& side) {
       return static_cast<std::size_t>(std::find(side.statistics.begin(), side.statistics.end(), statistic) -
@@ -260,12 +261,12 @@ class Packer {
     block.statistics.push_back(std::move(packed));
   }
 
-  void note_outbreak(const TrackPairs& group, Block& block, const Pair& pair, std::size_t row,
+  void note_outbreak(const TrackPairs& group, QuantityRows& block, const TrackPair& pair, std::size_t row,
                      const std::string& statistic, std::size_t run, const std::optional<Outbreak>& outbreak,
                      const std::vector<std::int64_t>& steps) {
     // Statistics of signed numbers near zero grow and shrink without a fault, so only the norm shows growth.
     // A count of NaN elements is no outbreak either: the other statistics show the NaN.
-    const bool number = outbreak && outbreak->kind == Outbreak::Kind::number;
+    const bool number = outbreak && outbreak->kind == Outbreak::OutbreakKind::number;
     if (!outbreak || (!number && statistic != "norm")) return;
     const Track& track = run == 0 ? *pair.a : *pair.b;
     const std::int64_t step = steps[outbreak->at];
@@ -281,7 +282,7 @@ class Packer {
     return track.name.find("loss") != std::string::npos || track.shape == "[]" || track.shape == "()";
   }
 
-  void note_curve(const TrackPairs& group, const Pair& pair, std::size_t in_a, std::size_t in_b) {
+  void note_curve(const TrackPairs& group, const TrackPair& pair, std::size_t in_a, std::size_t in_b) {
     const Track& track = pair.any();
     if (track.quantity != "actv" || !is_like_loss(track) || data_.curves.size() >= kMostCurves) return;
     const bool known = std::ranges::any_of(
@@ -309,7 +310,7 @@ class Packer {
     using Key = std::tuple<std::int64_t, std::string, std::int64_t, std::string, std::int64_t>;
     std::map<Key, std::pair<std::size_t, std::size_t>> rows;
     for (std::size_t i = 0; i < data_.blocks.size(); ++i) {
-      const Block& block = data_.blocks[i];
+      const QuantityRows& block = data_.blocks[i];
       for (std::size_t row = 0; row < block.names.size(); ++row) {
         rows[{block.rank, block.quantity, block.stages[row], block.names[row], block.micro_steps[row]}] = {
             i, row};
@@ -337,12 +338,12 @@ class Packer {
 }  // namespace
 
 ReportData gather(const ReportOptions& options, Progress* progress) {
-  const Tree a = find_tree(options.first);
-  std::optional<Tree> b;
+  const MonitorTree a = find_tree(options.first);
+  std::optional<MonitorTree> b;
   if (!options.second.empty()) b = find_tree(options.second);
   const double most = options.most_megabytes * 1e6;
   for (std::size_t width = 1;;) {
-    Packer packer(options, width);
+    CurvePacker packer(options, width);
     ChosenStatistics chosen(options.statistics);
     std::vector<std::string> alone = visit_pairs(
         a, b ? &*b : nullptr, chosen.filter(), progress,
@@ -361,7 +362,7 @@ ReportData gather(const ReportOptions& options, Progress* progress) {
       }
       if (data.comparison)
         data.comparison->alone.insert(data.comparison->alone.begin(), alone.begin(), alone.end());
-      for (const Tree* tree : std::initializer_list<const Tree*>{&a, b ? &*b : nullptr}) {
+      for (const MonitorTree* tree : std::initializer_list<const MonitorTree*>{&a, b ? &*b : nullptr}) {
         if (tree != nullptr)
           data.warnings.insert(data.warnings.begin(), tree->warnings.begin(), tree->warnings.end());
       }

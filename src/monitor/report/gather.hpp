@@ -41,7 +41,7 @@ struct PackedStatistic {
 };
 
 /// The rows of one quantity on one rank.
-struct Block {
+struct QuantityRows {
   std::int64_t rank = 0;
   std::string quantity;
   std::vector<std::string> names;
@@ -60,11 +60,11 @@ struct Curve {
   std::string quantity;
   std::int64_t rank = 0;
   std::vector<std::int64_t> steps;
-  struct Run {
+  struct CurveRun {
     std::vector<double> values;
     std::vector<bool> there;  // whether the run has a number at the step
   };
-  std::vector<Run> runs;
+  std::vector<CurveRun> runs;
 };
 
 /// The first outbreak of a run.
@@ -77,9 +77,9 @@ struct RunOutbreak {
 };
 
 struct ReportData {
-  std::vector<Block> blocks;
+  std::vector<QuantityRows> blocks;
   std::vector<Curve> curves;
-  std::optional<Comparison> comparison;
+  std::optional<MonitorComparison> comparison;
   std::vector<std::optional<RunOutbreak>> outbreaks;  // of each run
   Coverage coverage;                                  // of the one run, or of both
   std::vector<std::string> notes;                     // series that the page does not show

@@ -66,7 +66,7 @@ std::optional<Outbreak> find_creeping(std::span<const double> values, const std:
     if (!std::isfinite(usual) || middles[block] - usual <= kGrown) continue;
     for (std::size_t at = past * kStepsBefore; at < (block + 1) * kStepsBefore; ++at) {
       if (sizes[at] - usual > kDoubled && stays_above(sizes, at, {usual, kDoubled}))
-        return Outbreak{Outbreak::Kind::growth, at, values[at], std::exp2(usual)};
+        return Outbreak{Outbreak::OutbreakKind::growth, at, values[at], std::exp2(usual)};
     }
   }
   return std::nullopt;
@@ -80,12 +80,12 @@ std::optional<Outbreak> find_sudden(std::span<const double> values, const std::v
     if (!usual) usual = usual_before(sizes, at);
     const double middle = usual ? std::exp2(usual->middle) : 0;
     if (!std::isfinite(values[at])) {
-      if (any_finite) return Outbreak{Outbreak::Kind::number, at, values[at], middle};
+      if (any_finite) return Outbreak{Outbreak::OutbreakKind::number, at, values[at], middle};
       continue;
     }
     any_finite = true;
     if (usual && sizes[at] - usual->middle > usual->limit && stays_above(sizes, at, *usual)) {
-      return Outbreak{Outbreak::Kind::growth, at, values[at], middle};
+      return Outbreak{Outbreak::OutbreakKind::growth, at, values[at], middle};
     }
   }
   return std::nullopt;

@@ -10,8 +10,8 @@
 namespace msprobe::monitor {
 
 struct Outbreak {
-  enum class Kind : std::uint8_t { number, growth };
-  Kind kind = Kind::number;
+  enum class OutbreakKind : std::uint8_t { number, growth };
+  OutbreakKind kind = OutbreakKind::number;
   std::size_t at = 0;
   double value = 0;
   double usual = 0;  // the median of the steps before, of a long past the largest

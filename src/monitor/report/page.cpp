@@ -25,14 +25,14 @@ void append_double(std::string& out, double value) {
 
 bool has_several_ranks(const ReportData& data) {
   std::set<std::int64_t> ranks;
-  for (const Block& block : data.blocks) ranks.insert(block.rank);
+  for (const QuantityRows& block : data.blocks) ranks.insert(block.rank);
   return ranks.size() > 1;
 }
 
 std::string outbreak_sentence(const RunOutbreak& found, std::string_view who, bool several_ranks) {
   const std::string where =
       display(found.place) + (several_ranks ? fmt::format(" on rank {}", found.rank) : std::string());
-  if (found.outbreak.kind == Outbreak::Kind::number) {
+  if (found.outbreak.kind == Outbreak::OutbreakKind::number) {
     return fmt::format("{} has its first NaN or infinity at step {}: {} of {} is {}.", who, found.moment.step,
                        display(found.statistic), where, short_number(found.outbreak.value, 6));
   }
@@ -49,7 +49,7 @@ std::string_view quantity_of_task(std::string_view task) {
   return task;
 }
 
-void write_marks(JsonWriter& json, const Block& block) {
+void write_marks(JsonWriter& json, const QuantityRows& block) {
   json.open_list("marks");
   for (const RowMark& mark : block.marks) {
     json.list(mark.row, mark.statistic, mark.step, mark.kind, mark.run);
@@ -57,7 +57,7 @@ void write_marks(JsonWriter& json, const Block& block) {
   json.close();
 }
 
-void write_block(JsonWriter& json, const Block& block) {
+void write_block(JsonWriter& json, const QuantityRows& block) {
   json.open_object();
   json.member("rank", block.rank);
   json.member("quantity", block.quantity);
@@ -114,7 +114,7 @@ std::string overview(const ReportOptions& options, const ReportData& data,
   for (const std::string& problem : data.problems) notes.push_back(problem);
   json.member("notes", notes);
   json.open_list("blocks");
-  for (const Block& block : data.blocks) write_block(json, block);
+  for (const QuantityRows& block : data.blocks) write_block(json, block);
   json.close();
   json.open_list("curves");
   for (const Curve& curve : data.curves) {
@@ -145,7 +145,7 @@ std::string scales_bytes(const PackedStatistic& statistic) {
 /// For each run its numbers, then for each step 1 if the run has a number, else 0.
 std::string curve_bytes(const Curve& curve) {
   std::string bytes;
-  for (const Curve::Run& run : curve.runs) {
+  for (const Curve::CurveRun& run : curve.runs) {
     for (const double value : run.values) append_double(bytes, value);
     for (const bool there : run.there) append_double(bytes, there ? 1 : 0);
   }
@@ -156,7 +156,7 @@ std::string curve_bytes(const Curve& curve) {
 
 Headline headline_of(const ReportData& data, bool several_ranks) {
   if (data.comparison) {
-    const Comparison& comparison = *data.comparison;
+    const MonitorComparison& comparison = *data.comparison;
     const bool doubtful =
         comparison.passing > 0 || !comparison.coverage.is_complete() || comparison.not_finite > 0;
     return {headline(comparison), cause(comparison),

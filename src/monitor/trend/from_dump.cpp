@@ -37,7 +37,7 @@ enum DumpMetric : std::size_t { kForwardMetric, kBackwardMetric, kRecomputeMetri
 constexpr std::array<std::string_view, 4> kDumpMetrics = {"forward", "backward", "recompute",
                                                           "parameters_grad"};
 constexpr std::array<std::string_view, 4> kDumpStatistics = {"norm", "max", "min", "mean"};
-constexpr std::array<Entry::Key, 4> kDumpKeys = {"Norm", "Max", "Min", "Mean"};
+constexpr std::array<Entry::MemberKey, 4> kDumpKeys = {"Norm", "Max", "Min", "Mean"};
 constexpr std::uint64_t kAllGiven = 15;
 
 struct RankOfStep {
@@ -59,7 +59,7 @@ bool has_file(const std::string& path) {
 std::vector<RankOfStep> ranks_of_step(const std::string& folder) {
   std::map<std::int64_t, std::string> ranks;
   std::map<std::int64_t, std::string> processes;
-  for (const std::string& name : names_in(folder, Named::folders)) {
+  for (const std::string& name : names_in(folder, WhichNames::folders)) {
     const std::string path = folder + "/" + name;
     if (!has_file(path + "/dump.json")) continue;
     if (const auto rank = dump::number_after(name, "rank")) ranks.emplace(*rank, path);
@@ -74,7 +74,7 @@ std::vector<RankOfStep> ranks_of_step(const std::string& folder) {
 
 std::vector<StepOfDump> find_steps(const std::string& folder) {
   std::vector<StepOfDump> steps;
-  for (const std::string& name : names_in(folder, Named::folders)) {
+  for (const std::string& name : names_in(folder, WhichNames::folders)) {
     const auto number = dump::number_after(name, "step");
     if (!number) continue;
     StepOfDump step{*number, ranks_of_step(folder + "/" + name)};
@@ -139,7 +139,7 @@ class DumpTrend {
       dump::read_dump_json(*file, [&](std::string_view name, const Entry& entry) {
         row_.step = step;
         if (micro_steps) {
-          const EntryPlace place = micro_steps->place(name);
+          const CallPlace place = micro_steps->place(name);
           row_.step = begin + place.micro_step;
           row_.micro_step = place.call;
         }

@@ -82,7 +82,7 @@ struct Survey {
 
 class MonitorTrend {
  public:
-  MonitorTrend(const TrendOptions& options, const Tree& tree, TrendReport& report)
+  MonitorTrend(const TrendOptions& options, const MonitorTree& tree, TrendReport& report)
       : options_(options), report_(report) {
     for (const RankFolder& rank : tree.ranks) {
       for (const SeriesFile& file : rank.files) files_.push_back({rank.rank, &file});
@@ -112,7 +112,7 @@ class MonitorTrend {
   };
 
   /// The place of the quantity of a row that is taken.
-  std::optional<std::size_t> quantity_of(const Row& row) const {
+  std::optional<std::size_t> quantity_of(const MonitorRow& row) const {
     const auto quantity = place_in(kTrendQuantities, row.quantity);
     if (!quantity || row.absent) return std::nullopt;
     if (row.micro_step && (*row.micro_step < 0 || *row.micro_step >= kMostMicroSteps)) return std::nullopt;
@@ -123,7 +123,7 @@ class MonitorTrend {
     Survey found;
     const void* head = nullptr;
     std::vector<std::size_t> known;
-    notes = visit_rows(file, [&](const std::vector<std::string>& statistics, const Row& row) {
+    notes = visit_rows(file, [&](const std::vector<std::string>& statistics, const MonitorRow& row) {
       if (head != &statistics) {
         head = &statistics;
         known.clear();
@@ -187,7 +187,7 @@ class MonitorTrend {
     std::vector<std::optional<std::size_t>> places;  // the database's column for each of the file's columns
     std::vector<double> values(statistics_.size());
     std::uint64_t given = 0;
-    visit_rows(*from.file, [&](const std::vector<std::string>& statistics, const Row& row) {
+    visit_rows(*from.file, [&](const std::vector<std::string>& statistics, const MonitorRow& row) {
       if (head != &statistics) {
         head = &statistics;
         places.clear();
@@ -227,7 +227,7 @@ class MonitorTrend {
 
 TrendReport trend_of_monitor(const TrendOptions& options, Progress* progress) {
   TrendReport report;
-  Tree tree;
+  MonitorTree tree;
   try {
     tree = find_tree(options.input);
   } catch (const FormatError&) {

@@ -30,13 +30,13 @@ std::string forward_name(std::string_view entry) {
 }
 
 /// The entries of a construct.json in their order.
-struct Construct {
+struct OrderedConstruct {
   std::vector<std::string> entries;
   dump::ConstructTable table;
 };
 
-Construct read_construct(const ByteSource& file) {
-  Construct construct;
+OrderedConstruct read_construct(const ByteSource& file) {
+  OrderedConstruct construct;
   dump::read_construct_members(file, [&](std::string_view name, const dump::Entry& value) {
     construct.entries.emplace_back(name);
     construct.table.add(name, dump::construct_parent(value));
@@ -49,7 +49,7 @@ Construct read_construct(const ByteSource& file) {
 /// The micro steps of the modules that no other one encloses, and of the optimizer.
 class Roots {
  public:
-  explicit Roots(const Construct& construct) {
+  explicit Roots(const OrderedConstruct& construct) {
     for (const std::string& entry : construct.entries) {
       if (!construct.table.parent(entry).empty() || steps_.contains(entry)) continue;
       const auto name = dump::parse_entry_name(entry);
@@ -96,7 +96,7 @@ void fill_gaps(std::vector<std::int64_t>& steps) {
 class OwnMicroSteps final : public MicroSteps {
  public:
   explicit OwnMicroSteps(const ByteSource& file) {
-    const Construct construct = read_construct(file);
+    const OrderedConstruct construct = read_construct(file);
     const bool numbered = construct.table.numbers_micro_steps();
     const Roots roots(construct);
     std::vector<std::int64_t> steps;
@@ -123,14 +123,14 @@ class OwnMicroSteps final : public MicroSteps {
     }
   }
 
-  EntryPlace place(std::string_view entry) const override {
+  CallPlace place(std::string_view entry) const override {
     const auto found = places_.find(forward_name(entry));
-    return found != places_.end() ? found->second : EntryPlace{};
+    return found != places_.end() ? found->second : CallPlace{};
   }
   std::int64_t count() const override { return count_; }
 
  private:
-  std::unordered_map<std::string, EntryPlace> places_;  // of forward passes
+  std::unordered_map<std::string, CallPlace> places_;  // of forward passes
   std::int64_t count_ = 1;
 };
 

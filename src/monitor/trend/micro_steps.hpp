@@ -12,7 +12,7 @@ namespace msprobe::monitor {
 
 inline constexpr std::int64_t kNoMicroStep = -1;
 
-struct EntryPlace {
+struct CallPlace {
   std::int64_t micro_step = 0;
   std::int64_t call = 0;  // of this operation or module in the micro step
 };
@@ -20,7 +20,7 @@ struct EntryPlace {
 class MicroSteps {
  public:
   virtual ~MicroSteps() = default;
-  virtual EntryPlace place(std::string_view entry) const = 0;
+  virtual CallPlace place(std::string_view entry) const = 0;
   virtual std::int64_t count() const = 0;
 };
 

@@ -29,27 +29,27 @@ namespace {
 
 using std::chrono::milliseconds;
 
-void add_reason(OperationReport& result, Verdict verdict, const std::string& reason) {
+void add_reason(OperationReport& result, PrecheckVerdict verdict, const std::string& reason) {
   if (!reason.empty() &&
       (result.reason.empty() || verdict > std::max(result.forward_verdict, result.backward_verdict)))
     result.reason = reason;
 }
 
-void tell(OperationReport& result, Direction direction, Status status, Verdict verdict) {
-  const bool forward = direction == Direction::forward;
+void tell(OperationReport& result, CallDirection direction, PythonStatus status, PrecheckVerdict verdict) {
+  const bool forward = direction == CallDirection::forward;
   (forward ? result.forward : result.backward) = status;
   (forward ? result.forward_verdict : result.backward_verdict) = verdict;
 }
 
 /// Reports the direction as not made; the other one stays.
-void skip_direction(OperationReport& result, Direction direction, const std::string& reason) {
-  add_reason(result, Verdict::skip, reason);
+void skip_direction(OperationReport& result, CallDirection direction, const std::string& reason) {
+  add_reason(result, PrecheckVerdict::skip, reason);
   result.rows.push_back(skipped_row(result.name, direction, reason, reason));
-  tell(result, direction, Status::skip, Verdict::skip);
+  tell(result, direction, PythonStatus::skip, PrecheckVerdict::skip);
   result.message = reason;
 }
 
-void take_judgement(OperationReport& result, Direction direction, Judgement judgement) {
+void take_judgement(OperationReport& result, CallDirection direction, CallJudgement judgement) {
   add_reason(result, judgement.verdict, judgement.reason);
   tell(result, direction, judgement.status, judgement.verdict);
   for (OutputRow& row : judgement.rows) result.rows.push_back(std::move(row));
@@ -64,10 +64,10 @@ std::string error_reason(const CallError& error) {
 }
 
 /// Keeps the first element of a tuple.
-void keep_first(Output& output) {
-  auto* const list = std::get_if<Output::List>(&output.value);
+void keep_first(CallOutput& output) {
+  auto* const list = std::get_if<CallOutput::List>(&output.value);
   if (list == nullptr || list->elements.empty()) return;
-  Output first = std::move(list->elements.front());
+  CallOutput first = std::move(list->elements.front());
   output = std::move(first);
 }
 
@@ -76,8 +76,8 @@ void keep_first(Output& output) {
 OperationReport skipped(const std::string& name, const std::string& reason) {
   OperationReport result;
   result.name = name;
-  skip_direction(result, Direction::forward, reason);
-  result.backward = Status::skip;
+  skip_direction(result, CallDirection::forward, reason);
+  result.backward = PythonStatus::skip;
   return result;
 }
 
@@ -166,20 +166,20 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
         if (first_alone && recorded.elements.size() > 1) recorded.elements.resize(1);
         answer.forward->device = shaped_like(answer.forward->reference, std::move(recorded.elements));
       } else {
-        take_judgement(result, Direction::forward,
+        take_judgement(result, CallDirection::forward,
                        judge_recorded_statistics(call.name + ".forward.output.", prepared.forward,
                                                  answer.forward->reference, first_alone));
       }
     } catch (const NotRebuilt& reason) {
-      skip_direction(result, Direction::forward, reason.what());
+      skip_direction(result, CallDirection::forward, reason.what());
     } catch (const Error& error) {
-      skip_direction(result, Direction::forward, error.what());
+      skip_direction(result, CallDirection::forward, error.what());
     }
   }
   if (result.rows.empty()) {
-    if (job_.seen) job_.seen(Direction::forward, answer.forward->reference, answer.forward->device, {});
-    take_judgement(result, Direction::forward,
-                   judge(call.api, Direction::forward, answer.forward->reference, answer.forward->device,
+    if (job_.seen) job_.seen(CallDirection::forward, answer.forward->reference, answer.forward->device, {});
+    take_judgement(result, CallDirection::forward,
+                   judge(call.api, CallDirection::forward, answer.forward->reference, answer.forward->device,
                          job_.standards, options.selection, prepared.inputs()));
   }
   judge_backward(call, prepared, answer, result);
@@ -191,8 +191,8 @@ void Caller::save(const PlannedCall& call, const PreparedCall& prepared, const C
                   const OperationReport& result) const {
   const std::string& folder = job_.error_data;
   if (folder.empty()) return;
-  const auto is_bad = [](Verdict verdict) {
-    return verdict == Verdict::error || verdict == Verdict::warning;
+  const auto is_bad = [](PrecheckVerdict verdict) {
+    return verdict == PrecheckVerdict::error || verdict == PrecheckVerdict::warning;
   };
   if (answer != nullptr && !is_bad(result.forward_verdict) && !is_bad(result.backward_verdict)) return;
   try {
@@ -212,12 +212,12 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
                             OperationReport& result) const {
   const CheckOptions& options = job_.options;
   if (!prepared.request.backward.skip.empty()) {
-    skip_direction(result, Direction::backward, prepared.request.backward.skip);
+    skip_direction(result, CallDirection::backward, prepared.request.backward.skip);
     return;
   }
   if (!prepared.request.backward.wanted) return;
   if (!answer.backward) {
-    skip_direction(result, Direction::backward,
+    skip_direction(result, CallDirection::backward,
                    answer.error ? error_reason(*answer.error) : "the runner gave no gradients");
     return;
   }
@@ -225,23 +225,23 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
   std::vector<std::vector<std::byte>> narrowed;
   if (!options.recorded) {
     narrow_gradients(answer.backward->device, prepared.request.cast, narrowed);
-    take_judgement(result, Direction::backward,
-                   judge(call.api, Direction::backward, answer.backward->reference, answer.backward->device,
-                         job_.standards, options.selection, inputs));
+    take_judgement(result, CallDirection::backward,
+                   judge(call.api, CallDirection::backward, answer.backward->reference,
+                         answer.backward->device, job_.standards, options.selection, inputs));
     return;
   }
   std::string reason;
   try {
     const RecordedOutputs recorded = recorded_outputs(prepared.backward, job_.tensors.get());
     // If autograd splits an operation into several, the dump has the gradients of the last one.
-    std::optional<Judgement> best;
+    std::optional<CallJudgement> best;
     GradientPairs best_pairs;
-    for (const Output* made : {&answer.backward->reference, &answer.backward->last}) {
+    for (const CallOutput* made : {&answer.backward->reference, &answer.backward->last}) {
       try {
         GradientPairs pairs = pair_gradients(*made, recorded.elements);
         narrow_gradients(pairs.recorded, prepared.request.cast, narrowed);
-        Judgement judgement = judge(call.api, Direction::backward, pairs.reference, pairs.recorded,
-                                    job_.standards, options.selection, inputs);
+        CallJudgement judgement = judge(call.api, CallDirection::backward, pairs.reference, pairs.recorded,
+                                        job_.standards, options.selection, inputs);
         if (best && judgement.verdict >= best->verdict) continue;
         best = std::move(judgement);
         best_pairs = std::move(pairs);
@@ -249,15 +249,15 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
         if (reason.empty()) reason = refused.what();
       }
     }
-    if ((!best || best->verdict > Verdict::pass) &&
+    if ((!best || best->verdict > PrecheckVerdict::pass) &&
         passes_gradient_through(call.api, prepared.forward, prepared.backward, job_.tensors.get())) {
       best.reset();
       reason = "an in-place operation on a view: the dump has the incoming gradient, not the outgoing one";
     }
     if (best) {
       if (job_.seen)
-        job_.seen(Direction::backward, best_pairs.reference, best_pairs.recorded, best_pairs.places);
-      take_judgement(result, Direction::backward, std::move(*best));
+        job_.seen(CallDirection::backward, best_pairs.reference, best_pairs.recorded, best_pairs.places);
+      take_judgement(result, CallDirection::backward, std::move(*best));
       return;
     }
   } catch (const NotRebuilt& refused) {
@@ -265,7 +265,7 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
   } catch (const Error& error) {
     reason = error.what();
   }
-  skip_direction(result, Direction::backward, reason);
+  skip_direction(result, CallDirection::backward, reason);
 }
 
 }  // namespace msprobe::precheck

@@ -20,8 +20,8 @@ namespace msprobe::precheck {
 
 /// Gets both sides of each judged output while they are in memory. `places`: the numbers of the elements of
 /// both lists among all recorded elements; empty: their order.
-using OutputsSeen = std::function<void(Direction direction, const Output& reference, const Output& device,
-                                       const std::vector<std::size_t>& places)>;
+using OutputsSeen = std::function<void(CallDirection direction, const CallOutput& reference,
+                                       const CallOutput& device, const std::vector<std::size_t>& places)>;
 
 /// The data that all workers share.
 struct CallerJob {

@@ -92,12 +92,16 @@ std::vector<std::uint64_t> calls_to_do(const CallPlan& plan, const CheckOptions&
 }  // namespace
 
 void cover(const OperationReport& report, Coverage& coverage) {
-  const auto is_judged = [](Verdict verdict) { return verdict != Verdict::none && verdict != Verdict::skip; };
-  const bool is_random = report.forward == Status::pass && report.forward_verdict == Verdict::skip;
+  const auto is_judged = [](PrecheckVerdict verdict) {
+    return verdict != PrecheckVerdict::none && verdict != PrecheckVerdict::skip;
+  };
+  const bool is_random =
+      report.forward == PythonStatus::pass && report.forward_verdict == PrecheckVerdict::skip;
   if (is_judged(report.forward_verdict) || is_judged(report.backward_verdict)) {
     ++coverage.compared;
   } else if (report.excluded || is_random ||
-             (report.forward_verdict == Verdict::none && report.backward_verdict == Verdict::none)) {
+             (report.forward_verdict == PrecheckVerdict::none &&
+              report.backward_verdict == PrecheckVerdict::none)) {
     ++coverage.explained;
   } else {
     coverage.miss(kNotJudged, report.name + " (" + report.reason + ")");

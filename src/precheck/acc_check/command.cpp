@@ -234,9 +234,9 @@ class AccCheckCommand final : public Command {
     text += "\n  written: " + display(files.result_path());
     text += "\n  written: " + display(files.details_path());
     log_info(text);
-    const std::size_t errors = tally.of(Verdict::error);
-    const std::size_t warnings = tally.of(Verdict::warning);
-    const std::size_t skips = tally.of(Verdict::skip);
+    const std::size_t errors = tally.of(PrecheckVerdict::error);
+    const std::size_t warnings = tally.of(PrecheckVerdict::warning);
+    const std::size_t skips = tally.of(PrecheckVerdict::skip);
     Coverage coverage = tally.coverage();
     if (summary.done_before > 0)
       coverage.miss("their verdicts are of an earlier run", result_csv_, summary.done_before);

@@ -31,9 +31,9 @@ constexpr std::array<std::string_view, 2> kSilent{"task", "precision"};
 constexpr std::array<std::string_view, 7> kOnline{"is_online", "is_benchmark_device", "nfs_path", "host",
                                                   "port",      "rank_list",           "tls_path"};
 
-class ConfigReader {
+class CheckConfigReader {
  public:
-  ConfigReader(const std::string& path, const Entry& entry) : path_(path), entry_(entry) {}
+  CheckConfigReader(const std::string& path, const Entry& entry) : path_(path), entry_(entry) {}
 
   CheckConfig read(Node section) {
     CheckConfig config;
@@ -106,7 +106,7 @@ CheckConfig read_check_config(const std::string& path, std::string_view section)
   }
   if (found == Entry::kNone) throw FormatError(path, fmt::format("it has no section '{}'", section));
   if (!entry.is(found, NodeKind::object)) throw FormatError(path, "the section is not a JSON object");
-  return ConfigReader(path, entry).read(found);
+  return CheckConfigReader(path, entry).read(found);
 }
 
 }  // namespace msprobe::precheck

@@ -32,9 +32,9 @@ class OutputSaver {
   OutputSaver(const std::string& folder, const std::string& call, std::string_view part)
       : folder_(folder), call_(call), part_(part) {}
 
-  void save_all(const Output& output) {
-    if (const auto* list = std::get_if<Output::List>(&output.value)) {
-      for (const Output& element : list->elements) save_all(element);
+  void save_all(const CallOutput& output) {
+    if (const auto* list = std::get_if<CallOutput::List>(&output.value)) {
+      for (const CallOutput& element : list->elements) save_all(element);
       return;
     }
     const std::size_t index = next_++;
@@ -91,7 +91,7 @@ void save_inputs(const std::string& folder, const std::string& call, const CallR
 }
 
 void save_outputs(const std::string& folder, const std::string& call, std::string_view part,
-                  const Output& output) {
+                  const CallOutput& output) {
   create_directories(folder);
   OutputSaver(folder, call, part).save_all(output);
 }

@@ -32,6 +32,6 @@ void save_inputs(const std::string& folder, const std::string& call, const CallR
 
 /// Saves outputs as `FOLDER/{call}.{part}.{i}.pt`, where i counts all values. IoError.
 void save_outputs(const std::string& folder, const std::string& call, std::string_view part,
-                  const Output& output);
+                  const CallOutput& output);
 
 }  // namespace msprobe::precheck

@@ -51,11 +51,11 @@ bool is_rounded_to(tensor::DType narrow, tensor::DType wide) {
 
 }  // namespace
 
-void narrow_gradients(Output& output, const std::optional<tensor::DType>& type,
+void narrow_gradients(CallOutput& output, const std::optional<tensor::DType>& type,
                       std::vector<std::vector<std::byte>>& storage) {
   if (!type) return;
-  if (auto* list = std::get_if<Output::List>(&output.value)) {
-    for (Output& element : list->elements) narrow_gradients(element, type, storage);
+  if (auto* list = std::get_if<CallOutput::List>(&output.value)) {
+    for (CallOutput& element : list->elements) narrow_gradients(element, type, storage);
     return;
   }
   auto* tensor = std::get_if<TensorOutput>(&output.value);
@@ -74,9 +74,9 @@ void narrow_gradients(Output& output, const std::optional<tensor::DType>& type,
   tensor->bytes = storage.emplace_back(std::move(bytes));
 }
 
-void round_like(Output& output, const Output& like, std::vector<std::vector<std::byte>>& storage) {
-  if (auto* list = std::get_if<Output::List>(&output.value)) {
-    const auto* other = std::get_if<Output::List>(&like.value);
+void round_like(CallOutput& output, const CallOutput& like, std::vector<std::vector<std::byte>>& storage) {
+  if (auto* list = std::get_if<CallOutput::List>(&output.value)) {
+    const auto* other = std::get_if<CallOutput::List>(&like.value);
     if (other == nullptr) return;
     for (std::size_t i = 0; i < std::min(list->elements.size(), other->elements.size()); ++i)
       round_like(list->elements[i], other->elements[i], storage);
@@ -87,7 +87,7 @@ void round_like(Output& output, const Output& like, std::vector<std::vector<std:
   if (tensor == nullptr || other == nullptr || !is_rounded_to(other->dtype, tensor->dtype)) return;
   const std::size_t wide = tensor::info(tensor->dtype).size;
   const std::size_t narrow = tensor::info(other->dtype).size;
-  const std::size_t parts = tensor::info(other->dtype).kind == tensor::Kind::complex ? 2 : 1;
+  const std::size_t parts = tensor::info(other->dtype).kind == tensor::DTypeKind::complex ? 2 : 1;
   const std::size_t count = tensor->bytes.size() / wide;
   std::vector<std::byte> bytes(count * narrow);
   constexpr std::size_t kTogether = 4096;

@@ -14,11 +14,11 @@ namespace msprobe::precheck {
 
 /// Narrows tensors in float32 that hold only numbers of the narrow type, so that they are judged by the
 /// precision in which they were computed. `storage` keeps their bytes.
-void narrow_gradients(Output& output, const std::optional<tensor::DType>& type,
+void narrow_gradients(CallOutput& output, const std::optional<tensor::DType>& type,
                       std::vector<std::vector<std::byte>>& storage);
 
 /// Rounds each element of a floating-point tensor to the type that the tensor has in `like`, if that is
 /// narrower.
-void round_like(Output& output, const Output& like, std::vector<std::vector<std::byte>>& storage);
+void round_like(CallOutput& output, const CallOutput& like, std::vector<std::vector<std::byte>>& storage);
 
 }  // namespace msprobe::precheck

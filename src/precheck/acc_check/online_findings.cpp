@@ -47,26 +47,26 @@ void OnlineFindings::place(const std::string& name, const std::string& place, co
   check_count(std::max(known_.size(), stacks_.size()));
 }
 
-OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::uint64_t step,
-                                           std::uint64_t order) {
+OnlineFindings::NewFindings OnlineFindings::take(const OperationReport& report, std::uint64_t step,
+                                                 std::uint64_t order) {
   Known& known = known_[report.name];
   check_count(known_.size());
   OnlineOperation& operation = known.operation;
-  const Verdict worst = std::max(report.forward_verdict, report.backward_verdict);
-  Taken taken;
+  const PrecheckVerdict worst = std::max(report.forward_verdict, report.backward_verdict);
+  NewFindings taken;
   taken.row =
       !known.has_row || known.forward != report.forward_verdict || known.backward != report.backward_verdict;
   known.has_row = true;
   known.forward = report.forward_verdict;
   known.backward = report.backward_verdict;
-  if (worst != Verdict::skip) {
+  if (worst != PrecheckVerdict::skip) {
     ++operation.judged;
     ++calls_;
   }
   operation.excluded = report.excluded;
-  operation.wrong += worst == Verdict::error;
+  operation.wrong += worst == PrecheckVerdict::error;
   if (worst > operation.worst) {
-    taken.new_error = worst == Verdict::error;
+    taken.new_error = worst == PrecheckVerdict::error;
     known.order = order;
     operation.since = step;
     operation.right_until = known.right;
@@ -74,7 +74,7 @@ OnlineFindings::Taken OnlineFindings::take(const OperationReport& report, std::u
     operation.worst = worst;
     operation.reason = report.reason;
   }
-  if (worst < Verdict::error) known.right = step;
+  if (worst < PrecheckVerdict::error) known.right = step;
   return taken;
 }
 
@@ -83,14 +83,14 @@ void OnlineFindings::cover(Coverage& coverage) const {
     if (!known.has_row) continue;  // its place alone is known
     OperationReport report;
     report.name = name;
-    report.forward_verdict = known.operation.judged > 0 ? Verdict::pass : known.operation.worst;
+    report.forward_verdict = known.operation.judged > 0 ? PrecheckVerdict::pass : known.operation.worst;
     report.reason = known.operation.reason;
     report.excluded = known.operation.excluded;
     precheck::cover(report, coverage);
   }
 }
 
-std::size_t OnlineFindings::of(Verdict verdict) const {
+std::size_t OnlineFindings::of(PrecheckVerdict verdict) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(known_, [&](const auto& one) { return one.second.operation.worst == verdict; }));
 }
@@ -105,7 +105,7 @@ std::string OnlineFindings::error_text(const std::string& name) const {
 std::string OnlineFindings::lines(bool color) const {
   std::vector<const std::pair<const std::string, Known>*> order;
   for (const auto& one : known_) {
-    if (one.second.operation.worst == Verdict::error) order.push_back(&one);
+    if (one.second.operation.worst == PrecheckVerdict::error) order.push_back(&one);
   }
   // Within a step, forward entries come before backward entries, which run in the reverse order.
   std::ranges::sort(order, [](const auto* a, const auto* b) {

@@ -20,7 +20,7 @@ struct OnlineOperation {
   std::string place;                                 // of the module that calls it, empty: not known
   std::string where;                                 // file, line and code of the caller, empty: not known
   const std::vector<std::string>* frames = nullptr;  // the whole stack, innermost first
-  Verdict worst = Verdict::none;
+  PrecheckVerdict worst = PrecheckVerdict::none;
   bool in_backward = false;                  // whether the fields below are about its backward
   std::uint64_t since = 0;                   // the first step with such a verdict
   std::optional<std::uint64_t> right_until;  // the last step before it that was judged without such a verdict
@@ -39,14 +39,14 @@ class OnlineFindings {
   /// The findings about an operation that was taken.
   const OnlineOperation& operation(const std::string& name) const { return known_.at(name).operation; }
 
-  struct Taken {
+  struct NewFindings {
     bool row = false;        // its verdicts differ from those of the last row
     bool new_error = false;  // the first error of this operation
   };
   /// `order`: calls that were made earlier have lower ones.
-  Taken take(const OperationReport& report, std::uint64_t step, std::uint64_t order);
+  NewFindings take(const OperationReport& report, std::uint64_t step, std::uint64_t order);
 
-  std::size_t of(Verdict verdict) const;
+  std::size_t of(PrecheckVerdict verdict) const;
   std::uint64_t calls() const { return calls_; }
   void cover(Coverage& coverage) const;
 
@@ -59,8 +59,8 @@ class OnlineFindings {
   struct Known {
     OnlineOperation operation;
     std::uint64_t order = 0;  // of the call with the first error
-    Verdict forward = Verdict::none;
-    Verdict backward = Verdict::none;
+    PrecheckVerdict forward = PrecheckVerdict::none;
+    PrecheckVerdict backward = PrecheckVerdict::none;
     bool has_row = false;
     std::optional<std::uint64_t> right;
   };

@@ -56,7 +56,7 @@ class FolderStreams {
  private:
   bool look_for_new() {
     bool any = false;
-    for (const std::string& name : names_in(folder_, Named::folders)) {
+    for (const std::string& name : names_in(folder_, WhichNames::folders)) {
       const std::string folder = folder_ + '/' + name;
       if (streams_.contains(name) || !is_of_training(folder)) continue;
       streams_.emplace(name, std::make_unique<OnlineStream>(folder, name, OnlineWriter::training, desk_));
@@ -74,7 +74,7 @@ class FolderStreams {
 }  // namespace
 
 bool has_calls(const std::string& folder) {
-  const std::vector<std::string> names = names_in(folder, Named::folders);
+  const std::vector<std::string> names = names_in(folder, WhichNames::folders);
   return std::ranges::any_of(names,
                              [&](const std::string& name) { return is_of_training(folder + '/' + name); });
 }

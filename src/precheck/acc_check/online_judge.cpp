@@ -63,21 +63,21 @@ OnlineJudge::OnlineJudge(OnlineStart start, OnlineSource& source, Runner& runner
 
 void OnlineJudge::take(OnlineMessage message) {
   switch (message.kind) {
-    case OnlineMessage::Kind::skipped:
+    case OnlineMessage::MessageKind::skipped:
       note_skipped(message);
       return;
-    case OnlineMessage::Kind::unused:
+    case OnlineMessage::MessageKind::unused:
       source_.release(message);
       return;
-    case OnlineMessage::Kind::end:
+    case OnlineMessage::MessageKind::end:
       return;
-    case OnlineMessage::Kind::call:
+    case OnlineMessage::MessageKind::call:
       take_call(std::move(message));
       break;
-    case OnlineMessage::Kind::backward:
+    case OnlineMessage::MessageKind::backward:
       take_backward(std::move(message));
       break;
-    case OnlineMessage::Kind::step:
+    case OnlineMessage::MessageKind::step:
       judge_rest();
       source_.release(message);
       reply(message.id, false);
@@ -91,7 +91,7 @@ void OnlineJudge::finish() {
   judge_rest();
   if (!tells()) return;
   if (findings_.calls() == 0) {
-    const std::size_t skipped = findings_.of(Verdict::skip);
+    const std::size_t skipped = findings_.of(PrecheckVerdict::skip);
     std::string text = "online pre-check" + of_rank() + ": nothing was judged";
     if (skipped > 0) text += fmt::format(": {} skipped", counted(skipped, "operation"));
     if (files_) text += ", for the reasons in " + display(files_->result_path());
@@ -101,13 +101,13 @@ void OnlineJudge::finish() {
   std::string text = fmt::format("online pre-check{}: {} of {}", of_rank(),
                                  counted(findings_.calls(), "call"), steps_text());
   if (!torch_.empty()) text += ", by PyTorch " + display(torch_);
-  text += fmt::format(": {} pass, ", counted(findings_.of(Verdict::pass), "operation"));
-  const std::size_t errors = findings_.of(Verdict::error);
-  const std::size_t warnings = findings_.of(Verdict::warning);
+  text += fmt::format(": {} pass, ", counted(findings_.of(PrecheckVerdict::pass), "operation"));
+  const std::size_t errors = findings_.of(PrecheckVerdict::error);
+  const std::size_t warnings = findings_.of(PrecheckVerdict::warning);
   using report::Severity;
   text += report::count_text(errors, "error", errors == 0 ? Severity::none : Severity::error, color_) + ", ";
   text += report::count_text(warnings, "warning", warnings == 0 ? Severity::none : Severity::warning, color_);
-  text += fmt::format(", {} SKIP", human_count(findings_.of(Verdict::skip)));
+  text += fmt::format(", {} SKIP", human_count(findings_.of(PrecheckVerdict::skip)));
   text += findings_.lines(color_);
   if (const std::string& dump = cases_.first_dump(); !dump.empty())
     text += "\n  saved: " + display(dump) + " (`msprobe op_generate` makes scripts of its calls)";
@@ -136,7 +136,7 @@ std::string OnlineJudge::of_rank() const {
 
 /// Whether this rank reports anything. If all operations are right, only the first of several ranks says so.
 bool OnlineJudge::tells() const {
-  return !leaf_.starts_with("rank") || leaf_ == "rank0" || findings_.of(Verdict::error) > 0;
+  return !leaf_.starts_with("rank") || leaf_ == "rank0" || findings_.of(PrecheckVerdict::error) > 0;
 }
 
 std::string OnlineJudge::steps_text() const {
@@ -248,7 +248,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
   const std::string no_folder;
   CallerJob job{options_, standards_, plan, *json, held.tensors, no_folder};
   if (table_) {
-    job.seen = [&](Direction direction, const Output& reference, const Output& training,
+    job.seen = [&](CallDirection direction, const CallOutput& reference, const CallOutput& training,
                    const std::vector<std::size_t>& places) {
       table_->take({name, held.forward.step, direction, places}, training, reference);
     };
@@ -261,7 +261,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
   const OperationReport report = caller.make(0, prepared);
   conclude(report, held.forward.step, held.forward.id);
   if (table_) add_compared();
-  const bool wrong = std::max(report.forward_verdict, report.backward_verdict) == Verdict::error;
+  const bool wrong = std::max(report.forward_verdict, report.backward_verdict) == PrecheckVerdict::error;
   if (wrong) save(held, backward);
   source_.release(held.forward);
   if (held.backward) source_.release(*held.backward);
@@ -270,7 +270,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
 
 void OnlineJudge::conclude(OperationReport report, std::uint64_t step, std::uint64_t order) {
   report.step = step;
-  const OnlineFindings::Taken taken = findings_.take(report, step, order);
+  const OnlineFindings::NewFindings taken = findings_.take(report, step, order);
   if (taken.row) add_row(report);
   if (taken.new_error && told_++ < kMostTold)
     log_warning("online pre-check" + of_rank() + ", " + findings_.error_text(report.name));
@@ -324,7 +324,7 @@ void OnlineJudge::tell_progress() {
   if (now - told_at_ < kBetweenLines) return;
   told_at_ = now;
   if (!tells()) return;
-  const std::size_t errors = findings_.of(Verdict::error);
+  const std::size_t errors = findings_.of(PrecheckVerdict::error);
   log_info(fmt::format("online pre-check{}: step {}, {} judged, {} wrong", of_rank(), last_step_,
                        counted(findings_.calls(), "call"), counted(errors, "operation")));
 }

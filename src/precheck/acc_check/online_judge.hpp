@@ -52,7 +52,7 @@ class OnlineJudge {
   /// Called when the training has ended or is lost: judges the calls that wait, and reports the findings.
   void finish();
   /// The number of operations with this verdict.
-  std::size_t of(Verdict verdict) const { return findings_.of(verdict); }
+  std::size_t of(PrecheckVerdict verdict) const { return findings_.of(verdict); }
   void cover(Coverage& coverage) const { findings_.cover(coverage); }
 
  private:

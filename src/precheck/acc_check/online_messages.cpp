@@ -133,7 +133,7 @@ OnlineMessage read_online_message(std::string_view line) {
   message.json = dump::read_json(line, "a message of the training");
   const Entry& entry = message.json;
   const auto has = [&](std::string_view key) { return entry.find(0, key) != Entry::kNone; };
-  using Kind = OnlineMessage::Kind;
+  using Kind = OnlineMessage::MessageKind;
   constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds = {{{"call", Kind::call},
                                                                         {"backward", Kind::backward},
                                                                         {"skipped", Kind::skipped},

@@ -47,8 +47,8 @@ void read_online_start(const std::string& line, OnlineStart& start);
 
 /// One of the messages that follow.
 struct OnlineMessage {
-  enum class Kind : std::uint8_t { call, backward, skipped, unused, step, end };
-  Kind kind = Kind::call;
+  enum class MessageKind : std::uint8_t { call, backward, skipped, unused, step, end };
+  MessageKind kind = MessageKind::call;
   std::uint64_t id = 0;    // number of the call or of the step
   std::uint64_t step = 0;  // of a call
   ApiName api;             // likewise

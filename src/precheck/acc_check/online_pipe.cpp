@@ -59,7 +59,7 @@ bool judge_child_of_training(int messages, const Standards& standards, bool colo
     OnlineJudge judge(start, source, runner, standards, color);
     while (reader.next(line)) {
       OnlineMessage message = read_online_message(line);
-      if (message.kind == OnlineMessage::Kind::end) break;
+      if (message.kind == OnlineMessage::MessageKind::end) break;
       judge.take(std::move(message));
     }
     judge.finish();

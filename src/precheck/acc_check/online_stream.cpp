@@ -90,7 +90,7 @@ void OnlineStream::advance_for_a_while(bool& any) {
       continue;
     }
     OnlineMessage message = read_online_message(line);
-    if (message.kind == OnlineMessage::Kind::end) {
+    if (message.kind == OnlineMessage::MessageKind::end) {
       finish();
       remove_all();
     } else {
@@ -110,9 +110,9 @@ void OnlineStream::count(OnlineCounts& counts) const {
     counts.coverage.miss("the data that a training sent cannot be read", name_ + ": " + broken_);
   if (!judge_) return;
   judge_->cover(counts.coverage);
-  counts.errors += judge_->of(Verdict::error);
-  counts.warnings += judge_->of(Verdict::warning);
-  counts.skips += judge_->of(Verdict::skip);
+  counts.errors += judge_->of(PrecheckVerdict::error);
+  counts.warnings += judge_->of(PrecheckVerdict::warning);
+  counts.skips += judge_->of(PrecheckVerdict::skip);
 }
 
 std::shared_ptr<const ByteSource> OnlineStream::tensors(std::uint64_t file) {
@@ -127,7 +127,7 @@ std::shared_ptr<const ByteSource> OnlineStream::tensors(std::uint64_t file) {
 }
 
 void OnlineStream::release(const OnlineMessage& message) {
-  if (message.kind == OnlineMessage::Kind::step) {
+  if (message.kind == OnlineMessage::MessageKind::step) {
     // The whole step was judged, and later tensors are in another file.
     if (writer_ == OnlineWriter::training) remove_tensors(message.file);
     for (const auto& [file, count] : waiting_) remove_tensors(file);
@@ -213,7 +213,7 @@ void OnlineStream::claim_results(const std::string& leaf) {
 
 void OnlineStream::remove_all() {
   std::error_code ignored;
-  for (const std::string& name : names_in(folder_, Named::regular_files)) {
+  for (const std::string& name : names_in(folder_, WhichNames::regular_files)) {
     if (name.starts_with("messages.") || name.starts_with("tensors."))
       std::filesystem::remove(folder_ + '/' + name, ignored);
   }

@@ -51,34 +51,36 @@ formats::StoredTensor as_stored(const TensorOutput& tensor) {
 
 /// The statistics of a tensor as the recorder writes them.
 dump::StatisticValues recorded_statistics_of(const formats::StoredTensor& tensor) {
-  using dump::Value;
+  using dump::RecordedValue;
   dump::StatisticValues values;  // null
   const tensor::Statistics found = formats::statistics_of(tensor);
   if (found.count == 0) return values;
-  const tensor::Kind kind = tensor::info(tensor.dtype).kind;
+  const tensor::DTypeKind kind = tensor::info(tensor.dtype).kind;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const bool undefined = found.nan > 0;
-  if (kind == tensor::Kind::boolean) {
-    values.set(dump::kMax, Value::of(found.max != 0));
-    values.set(dump::kMin, Value::of(found.min != 0));
+  if (kind == tensor::DTypeKind::boolean) {
+    values.set(dump::kMax, RecordedValue::of(found.max != 0));
+    values.set(dump::kMin, RecordedValue::of(found.min != 0));
     return values;
   }
-  const bool integers = kind == tensor::Kind::integer && tensor.dtype != tensor::DType::uint64;
-  const Value max = integers ? Value::of(found.integer_max) : Value::of(undefined ? nan : found.max);
+  const bool integers = kind == tensor::DTypeKind::integer && tensor.dtype != tensor::DType::uint64;
+  const RecordedValue max =
+      integers ? RecordedValue::of(found.integer_max) : RecordedValue::of(undefined ? nan : found.max);
   values.set(dump::kMax, max);
-  values.set(dump::kMin, integers ? Value::of(found.integer_min) : Value::of(undefined ? nan : found.min));
-  if (tensor.shape.empty() && kind != tensor::Kind::complex) {
+  values.set(dump::kMin, integers ? RecordedValue::of(found.integer_min)
+                                  : RecordedValue::of(undefined ? nan : found.min));
+  if (tensor.shape.empty() && kind != tensor::DTypeKind::complex) {
     values.set(dump::kMean, max);
     values.set(dump::kNorm, max);
     return values;
   }
-  const bool wide = kind == tensor::Kind::integer || tensor.dtype == tensor::DType::float64 ||
+  const bool wide = kind == tensor::DTypeKind::integer || tensor.dtype == tensor::DType::float64 ||
                     tensor.dtype == tensor::DType::complex128;
   const auto rounded = [&](double value) {
-    return Value::of(undefined ? nan : wide ? value : static_cast<double>(static_cast<float>(value)));
+    return RecordedValue::of(undefined ? nan : wide ? value : static_cast<double>(static_cast<float>(value)));
   };
   values.set(dump::kMean, rounded(found.mean()));
-  if (kind != tensor::Kind::complex) values.set(dump::kNorm, rounded(found.norm()));
+  if (kind != tensor::DTypeKind::complex) values.set(dump::kNorm, rounded(found.norm()));
   return values;
 }
 
@@ -86,10 +88,10 @@ dump::StatisticValues recorded_statistics_of(const formats::StoredTensor& tensor
 class SideOfCall {
  public:
   /// `places`: see CallOutputs.
-  SideOfCall(const std::string& entry, const std::vector<std::size_t>& places, const Output& output) {
+  SideOfCall(const std::string& entry, const std::vector<std::size_t>& places, const CallOutput& output) {
     side_.header.task = "tensor";
     side_.header.framework = "pytorch";
-    const auto* list = std::get_if<Output::List>(&output.value);
+    const auto* list = std::get_if<CallOutput::List>(&output.value);
     if (list == nullptr) {
       add(entry + ".output.0", output);
     } else {
@@ -108,8 +110,8 @@ class SideOfCall {
   dump::Side take_side() { return std::move(side_); }
 
  private:
-  void add(const std::string& name, const Output& output) {
-    if (const auto* list = std::get_if<Output::List>(&output.value)) {
+  void add(const std::string& name, const CallOutput& output) {
+    if (const auto* list = std::get_if<CallOutput::List>(&output.value)) {
       for (std::size_t i = 0; i < list->elements.size(); ++i)
         add(fmt::format("{}.{}", name, i), list->elements[i]);
     }
@@ -162,9 +164,9 @@ verdict::RankResult compare_sides(SideOfCall training, SideOfCall reference, con
 
 }  // namespace
 
-void OnlineTable::take(const CallOutputs& call, const Output& training, Output reference) {
+void OnlineTable::take(const CallOutputs& call, const CallOutput& training, CallOutput reference) {
   const std::string entry =
-      call.operation + (call.direction == Direction::forward ? ".forward" : ".backward");
+      call.operation + (call.direction == CallDirection::forward ? ".forward" : ".backward");
   std::vector<std::vector<std::byte>> storage;
   round_like(reference, training, storage);
   const verdict::RankResult result =

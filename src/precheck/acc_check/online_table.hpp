@@ -19,7 +19,7 @@ namespace msprobe::precheck {
 struct CallOutputs {
   const std::string& operation;  // "Torch.matmul.0"
   std::uint64_t step = 0;
-  Direction direction = Direction::forward;
+  CallDirection direction = CallDirection::forward;
   /// The numbers in the names of the elements of both lists; empty: their order.
   const std::vector<std::size_t>& places;
 };
@@ -28,7 +28,7 @@ class OnlineTable {
  public:
   /// Makes rows for outputs that have no row yet, or a row with another verdict. Rounds references in wider
   /// types.
-  void take(const CallOutputs& call, const Output& training, Output reference);
+  void take(const CallOutputs& call, const CallOutput& training, CallOutput reference);
 
   /// With its end of line.
   const std::string& header() const { return header_; }

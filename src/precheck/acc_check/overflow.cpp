@@ -19,8 +19,8 @@ namespace msprobe::precheck {
 namespace {
 
 bool has_nonfinite(const TensorOutput& tensor) {
-  const tensor::Kind kind = tensor::info(tensor.dtype).kind;
-  if (kind != tensor::Kind::floating && kind != tensor::Kind::complex) return false;
+  const tensor::DTypeKind kind = tensor::info(tensor.dtype).kind;
+  if (kind != tensor::DTypeKind::floating && kind != tensor::DTypeKind::complex) return false;
   const tensor::DType part = tensor::real_type(tensor.dtype);
   const std::size_t width = tensor::info(part).size;
   const std::uint64_t count = tensor.bytes.size() / width;
@@ -47,12 +47,12 @@ std::string where_text(CallOverflow where, const std::string& device) {
 
 }  // namespace
 
-bool overflows(const Output& output) {
-  if (const auto* list = std::get_if<Output::List>(&output.value))
+bool overflows(const CallOutput& output) {
+  if (const auto* list = std::get_if<CallOutput::List>(&output.value))
     return std::ranges::any_of(list->elements, overflows);
   if (const auto* tensor = std::get_if<TensorOutput>(&output.value)) return has_nonfinite(*tensor);
   const auto* scalar = std::get_if<ScalarOutput>(&output.value);
-  return scalar != nullptr && scalar->kind == ScalarOutput::Kind::real && !std::isfinite(scalar->real);
+  return scalar != nullptr && scalar->kind == ScalarOutput::ScalarKind::real && !std::isfinite(scalar->real);
 }
 
 void OverflowTally::take(const OperationReport& result) {
@@ -66,7 +66,7 @@ void OverflowTally::take(const OperationReport& result) {
 
 std::string OverflowTally::text(const CheckSummary& summary, bool color) const {
   const auto abnormal = static_cast<std::size_t>(std::ranges::count_if(
-      found_, [&](const Found& one) { return is_abnormal(one.where, summary.device); }));
+      found_, [&](const NamedOverflow& one) { return is_abnormal(one.where, summary.device); }));
   std::string text = fmt::format("{} operations", human_count(called_));
   if (!summary.torch.empty())
     text += fmt::format(" on {}, PyTorch {}", display(summary.device), display(summary.torch));

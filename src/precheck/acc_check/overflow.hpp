@@ -13,7 +13,7 @@
 namespace msprobe::precheck {
 
 /// Whether a number in the output is NaN or infinite. Outputs without floating-point numbers have none.
-bool overflows(const Output& output);
+bool overflows(const CallOutput& output);
 
 /// Counts the operations that overflow. Overflow on the CPU alone or on the device alone is abnormal.
 class OverflowTally {
@@ -25,7 +25,7 @@ class OverflowTally {
   std::string text(const CheckSummary& summary, bool color) const;
 
  private:
-  struct Found {
+  struct NamedOverflow {
     std::string name;
     CallOverflow where;
   };
@@ -33,7 +33,7 @@ class OverflowTally {
     std::string name;
     std::string reason;
   };
-  std::vector<Found> found_;
+  std::vector<NamedOverflow> found_;
   std::vector<NotCalled> not_called_;
   std::size_t called_ = 0;
 };

@@ -32,7 +32,8 @@ bool is_in_place(const ApiName& api, const Entry& forward) {
   const std::string_view name = api.name;
   if (name.starts_with("__i") || (name.ends_with('_') && !name.ends_with("__"))) return true;
   if (api.type != "Functional") return false;
-  const auto [args, kwargs] = forward.find_all(0, std::array<Entry::Key, 2>{"input_args", "input_kwargs"});
+  const auto [args, kwargs] =
+      forward.find_all(0, std::array<Entry::MemberKey, 2>{"input_args", "input_kwargs"});
   Node last = Entry::kNone;
   if (forward.is(args, NodeKind::array)) forward.children(args, [&](Node child) { last = child; });
   return forward.flag(forward.find(kwargs, "inplace"), "value") || forward.flag(last, "value");
@@ -51,8 +52,8 @@ class RecordedReader {
   RecordedReader(const Entry& entry, const TensorStore* tensors, RecordedOutputs& outputs)
       : entry_(entry), tensors_(tensors), outputs_(outputs) {}
 
-  Output output(Node node, int depth) {
-    Output result;
+  CallOutput output(Node node, int depth) {
+    CallOutput result;
     if (depth > kMaxOutputNesting) throw NotRebuilt("its outputs are nested too deeply");
     const dump::Argument argument = dump::read_argument(entry_, node);
     switch (argument.kind) {
@@ -74,35 +75,35 @@ class RecordedReader {
   }
 
  private:
-  Output::List list(Node node, int depth) {
-    Output::List list;
+  CallOutput::List list(Node node, int depth) {
+    CallOutput::List list;
     entry_.children(node, [&](Node child) { list.elements.push_back(output(child, depth + 1)); });
     return list;
   }
 
-  decltype(Output::value) typed(const dump::Argument& argument) {
+  decltype(CallOutput::value) typed(const dump::Argument& argument) {
     const auto& [kind, type, node] = argument;
     if (node == Entry::kNone) return OtherOutput{std::string(type)};
     ScalarOutput result;
     switch (entry_.kind(node)) {
       case NodeKind::boolean:
-        result.kind = ScalarOutput::Kind::boolean;
+        result.kind = ScalarOutput::ScalarKind::boolean;
         break;
       case NodeKind::integer:
-        if (type == "float") result.kind = ScalarOutput::Kind::real;
+        if (type == "float") result.kind = ScalarOutput::ScalarKind::real;
         break;
       case NodeKind::real:
-        result.kind = ScalarOutput::Kind::real;
+        result.kind = ScalarOutput::ScalarKind::real;
         break;
       case NodeKind::string:
-        result.kind = ScalarOutput::Kind::text;
+        result.kind = ScalarOutput::ScalarKind::text;
         result.repr = python_repr(entry_.text(node));
         return result;
       default:
         return OtherOutput{std::string(type)};
     }
     result.repr = entry_.python_str(node);
-    if (result.kind == ScalarOutput::Kind::real) result.real = entry_.number(node);
+    if (result.kind == ScalarOutput::ScalarKind::real) result.real = entry_.number(node);
     return result;
   }
 
@@ -175,54 +176,54 @@ bool passes_gradient_through(const ApiName& api, const Entry& forward, const Ent
   }
 }
 
-Output shaped_like(const Output& reference, std::vector<Output> elements) {
-  const auto* list = std::get_if<Output::List>(&reference.value);
+CallOutput shaped_like(const CallOutput& reference, std::vector<CallOutput> elements) {
+  const auto* list = std::get_if<CallOutput::List>(&reference.value);
   if (list == nullptr) {
     if (elements.size() != 1) throw NotRebuilt("several outputs were recorded, but the operation gives one");
     return std::move(elements.front());
   }
   // A single recorded value that is a list itself.
   if (elements.size() == 1 && list->elements.size() != 1) {
-    if (auto* inner = std::get_if<Output::List>(&elements.front().value)) {
-      std::vector<Output> unpacked = std::move(inner->elements);
+    if (auto* inner = std::get_if<CallOutput::List>(&elements.front().value)) {
+      std::vector<CallOutput> unpacked = std::move(inner->elements);
       elements = std::move(unpacked);
     }
   }
-  Output result;
-  Output::List recorded;
+  CallOutput result;
+  CallOutput::List recorded;
   recorded.tuple = list->tuple;
   recorded.elements = std::move(elements);
   for (std::size_t i = 0; i < recorded.elements.size() && i < list->elements.size(); ++i) {
     // Recorders do not write whether a list is a tuple.
-    const auto* theirs = std::get_if<Output::List>(&list->elements[i].value);
-    auto* ours = std::get_if<Output::List>(&recorded.elements[i].value);
+    const auto* theirs = std::get_if<CallOutput::List>(&list->elements[i].value);
+    auto* ours = std::get_if<CallOutput::List>(&recorded.elements[i].value);
     if (theirs != nullptr && ours != nullptr) ours->tuple = theirs->tuple;
   }
   result.value = std::move(recorded);
   return result;
 }
 
-GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded) {
-  const auto is_there = [](const Output& output) {
+GradientPairs pair_gradients(const CallOutput& reference, std::vector<CallOutput> recorded) {
+  const auto is_there = [](const CallOutput& output) {
     return !std::holds_alternative<std::monostate>(output.value);
   };
-  const auto* list = std::get_if<Output::List>(&reference.value);
+  const auto* list = std::get_if<CallOutput::List>(&reference.value);
   if (list == nullptr) throw NotRebuilt("the runner did not return a list of gradients");
-  Output::List made = *list;
+  CallOutput::List made = *list;
   std::vector<std::size_t> there;
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     if (is_there(recorded[i])) there.push_back(i);
   }
   const bool by_place = made.elements.size() == recorded.size();
   if (!by_place) {
-    std::erase_if(made.elements, [&](const Output& output) { return !is_there(output); });
-    std::erase_if(recorded, [&](const Output& output) { return !is_there(output); });
+    std::erase_if(made.elements, [&](const CallOutput& output) { return !is_there(output); });
+    std::erase_if(recorded, [&](const CallOutput& output) { return !is_there(output); });
     if (made.elements.size() != recorded.size())
       throw NotRebuilt(fmt::format("{} gradients were recorded, but {} are computed", recorded.size(),
                                    made.elements.size()));
   }
-  Output::List ours;
-  Output::List theirs;
+  CallOutput::List ours;
+  CallOutput::List theirs;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     if (!is_there(made.elements[i]) || !is_there(recorded[i])) continue;

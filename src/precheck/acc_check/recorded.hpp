@@ -15,7 +15,7 @@ namespace msprobe::precheck {
 
 /// The outputs point into `bytes`.
 struct RecordedOutputs {
-  std::vector<Output> elements;
+  std::vector<CallOutput> elements;
   std::vector<std::vector<std::byte>> bytes;
 };
 
@@ -34,17 +34,17 @@ bool passes_gradient_through(const ApiName& api, const dump::Entry& forward, con
                              const TensorStore* tensors);
 
 /// The recorded values in the form of the reference: one, or a list.
-Output shaped_like(const Output& reference, std::vector<Output> elements);
+CallOutput shaped_like(const CallOutput& reference, std::vector<CallOutput> elements);
 
 /// Gradients of the reference and recorded ones, as two lists of the same length.
 struct GradientPairs {
-  Output reference;
-  Output recorded;
+  CallOutput reference;
+  CallOutput recorded;
   std::vector<std::size_t> places;  // of their elements, among all that were recorded
 };
 
 /// Pairs gradients by their places if both sides have the same number, else by those that are present.
 /// NotRebuilt if their numbers still differ.
-GradientPairs pair_gradients(const Output& reference, std::vector<Output> recorded);
+GradientPairs pair_gradients(const CallOutput& reference, std::vector<CallOutput> recorded);
 
 }  // namespace msprobe::precheck

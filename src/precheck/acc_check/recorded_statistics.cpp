@@ -34,14 +34,14 @@ constexpr double kSumUnits = 8;  // of float32, for each root of the number of e
 enum Figures { kMaximum, kMinimum, kMeanValue, kNormValue, kFigures };
 constexpr std::array<std::string_view, kFigures> kFigureNames{"Max", "Min", "Mean", "Norm"};
 
-struct Measured {
+struct MeasuredFigures {
   std::array<double, kFigures> figures{};
   std::uint64_t count = 0;
 };
 
-Measured measure_reference(const TensorOutput& tensor) {
+MeasuredFigures measure_reference(const TensorOutput& tensor) {
   const std::size_t width = tensor::info(tensor.dtype).size;
-  Measured result;
+  MeasuredFigures result;
   result.count = tensor.bytes.size() / width;
   double most = -std::numeric_limits<double>::infinity();
   double least = std::numeric_limits<double>::infinity();
@@ -72,9 +72,9 @@ bool agree(double recorded, double reference, double tolerance) {
   return recorded == reference || std::fabs(recorded - reference) <= tolerance;
 }
 
-void flatten(const Output& output, std::vector<const TensorOutput*>& tensors) {
-  if (const auto* list = std::get_if<Output::List>(&output.value)) {
-    for (const Output& element : list->elements) flatten(element, tensors);
+void flatten(const CallOutput& output, std::vector<const TensorOutput*>& tensors) {
+  if (const auto* list = std::get_if<CallOutput::List>(&output.value)) {
+    for (const CallOutput& element : list->elements) flatten(element, tensors);
   } else if (const auto* tensor = std::get_if<TensorOutput>(&output.value)) {
     tensors.push_back(tensor);
   }
@@ -87,13 +87,13 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
   row.reference_dtype = fmt::format("torch.{}", tensor::info(reference.dtype).name);
   row.device_dtype = fmt::format("torch.{}", tensor::info(*dtype).name);
   row.shape = fmt::format("({}{})", fmt::join(reference.shape, ", "), reference.shape.size() == 1 ? "," : "");
-  row.status = Status::skip;
+  row.status = PythonStatus::skip;
   row.message = kNoTensors;
-  row.verdict = Verdict::pass;
+  row.verdict = PrecheckVerdict::pass;
   row.reason = "by its statistics only";
-  const Measured made = measure_reference(reference);
+  const MeasuredFigures made = measure_reference(reference);
   if (made.count == 0) return row;
-  const bool exact = tensor::info(*dtype).kind != tensor::Kind::floating;
+  const bool exact = tensor::info(*dtype).kind != tensor::DTypeKind::floating;
   const double root = std::sqrt(static_cast<double>(made.count));
   const double rounding = kUnits * tensor::unit_roundoff(*dtype);
   const double summing = rounding + kSumUnits * 0x1p-24 * root;
@@ -108,7 +108,7 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
     ++known;
     const double recorded = entry.number(figure);
     if (agree(recorded, made.figures[i], tolerances[i])) continue;
-    row.verdict = Verdict::error;
+    row.verdict = PrecheckVerdict::error;
     row.reason = fmt::format("{} is {} instead of {}, by statistics only", kFigureNames[i],
                              short_number(recorded, 6), short_number(made.figures[i], 6));
     break;
@@ -119,19 +119,19 @@ OutputRow judge_one_by_statistics(const Entry& entry, Node node, const TensorOut
 
 }  // namespace
 
-Judgement judge_recorded_statistics(const std::string& prefix, const Entry& entry, const Output& reference,
-                                    bool first_alone) {
+CallJudgement judge_recorded_statistics(const std::string& prefix, const Entry& entry,
+                                        const CallOutput& reference, bool first_alone) {
   std::vector<const TensorOutput*> made;
   flatten(reference, made);
   std::vector<Node> recorded = dump::tensors_in(entry, entry.find(0, "output"));
   if (first_alone && recorded.size() > 1) recorded.resize(1);
   const auto is_complex = [](const TensorOutput* tensor) {
-    return tensor::info(tensor->dtype).kind == tensor::Kind::complex;
+    return tensor::info(tensor->dtype).kind == tensor::DTypeKind::complex;
   };
   if (made.empty() || made.size() != recorded.size() || std::ranges::any_of(made, is_complex))
     throw NotRebuilt(kNoTensors);
-  Judgement judgement;
-  judgement.status = Status::skip;
+  CallJudgement judgement;
+  judgement.status = PythonStatus::skip;
   for (std::size_t i = 0; i < made.size(); ++i) {
     OutputRow row = judge_one_by_statistics(entry, recorded[i], *made[i]);
     row.name = prefix + std::to_string(i);

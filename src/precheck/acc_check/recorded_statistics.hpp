@@ -13,7 +13,7 @@ namespace msprobe::precheck {
 /// changes that rounding to the recorded type and adding up in float32 may cause. `prefix`: of the rows'
 /// names, with a dot at its end. `first_alone`: only the first of the recorded outputs counts. NotRebuilt if
 /// the outputs do not pair, or have no statistics either.
-Judgement judge_recorded_statistics(const std::string& prefix, const dump::Entry& entry,
-                                    const Output& reference, bool first_alone = false);
+CallJudgement judge_recorded_statistics(const std::string& prefix, const dump::Entry& entry,
+                                        const CallOutput& reference, bool first_alone = false);
 
 }  // namespace msprobe::precheck

@@ -12,12 +12,12 @@
 namespace msprobe::precheck {
 namespace {
 
-constexpr std::array<Direction, 2> kDirections = {Direction::forward, Direction::backward};
+constexpr std::array<CallDirection, 2> kDirections = {CallDirection::forward, CallDirection::backward};
 constexpr std::size_t kA = 0;
 constexpr std::size_t kB = 1;
 
-std::string_view direction_word(Direction direction) {
-  return direction == Direction::forward ? "forward" : "backward";
+std::string_view direction_word(CallDirection direction) {
+  return direction == CallDirection::forward ? "forward" : "backward";
 }
 
 /// The place of an operation in the common order: the entry of A that it follows, and its number among those
@@ -30,7 +30,7 @@ class EntryNames {
   explicit EntryNames(const dump::Side& side) {
     for (std::uint32_t i = 0; i < side.apis.size(); ++i) known_.emplace(side.text(side.apis[i].name), i);
   }
-  std::uint32_t find(const std::string& operation, Direction direction) const {
+  std::uint32_t find(const std::string& operation, CallDirection direction) const {
     const auto found = known_.find(operation + '.' + std::string(direction_word(direction)));
     return found == known_.end() ? pairing::kNone : found->second;
   }
@@ -74,26 +74,26 @@ class SidesBuilder {
       row.sides[kB] = std::move(operation);
       add(std::move(row));
     }
-    std::ranges::stable_sort(rows_,
-                             [](const Placed& x, const Placed& y) { return x.places[0] < y.places[0]; });
+    std::ranges::stable_sort(
+        rows_, [](const RowInOrder& x, const RowInOrder& y) { return x.places[0] < y.places[0]; });
     return finish();
   }
 
  private:
-  struct Placed {
+  struct RowInOrder {
     SidesRow row;
     std::array<PlaceInOrder, 2> places;  // of the directions
   };
 
   std::string partner_of(const std::string& operation) const {
-    const std::uint32_t entry = names_[kA].find(operation, Direction::forward);
+    const std::uint32_t entry = names_[kA].find(operation, CallDirection::forward);
     const std::uint32_t partner = entry == pairing::kNone ? entry : alignment_.golden_of[entry];
     if (partner == pairing::kNone) return {};
     const std::string_view name = b_.text(b_.apis[partner].name);
     return std::string(name.substr(0, name.rfind('.')));
   }
 
-  PlaceInOrder place_of(const SidesRow& row, Direction direction) const {
+  PlaceInOrder place_of(const SidesRow& row, CallDirection direction) const {
     PlaceInOrder place = {pairing::kNone, 0};
     if (const std::uint32_t b = names_[kB].find(row.sides[kB].name, direction); b != pairing::kNone)
       place = places_of_b_[b];
@@ -103,8 +103,8 @@ class SidesBuilder {
   }
 
   void add(SidesRow row) {
-    Placed placed;
-    for (const Direction direction : kDirections) {
+    RowInOrder placed;
+    for (const CallDirection direction : kDirections) {
       std::array<bool, 2> there = {};
       for (const std::size_t side : {kA, kB})
         there[side] = !row.sides[side].name.empty() &&
@@ -113,9 +113,9 @@ class SidesBuilder {
         SideDirection& one = row.sides[side][direction];
         one.missing = !there[side] && there[1 - side];
         // If an operation could not be called at all, the reason is in its forward result.
-        if (there[side] && one.verdict == Verdict::none) {
-          one.verdict = Verdict::skip;
-          one.reason = row.sides[side][Direction::forward].reason;
+        if (there[side] && one.verdict == PrecheckVerdict::none) {
+          one.verdict = PrecheckVerdict::skip;
+          one.reason = row.sides[side][CallDirection::forward].reason;
         }
         row.missing = row.missing || one.missing;
       }
@@ -127,10 +127,10 @@ class SidesBuilder {
   }
 
   static void judge_row(SidesRow& row) {
-    for (const Verdict bad : {Verdict::error, Verdict::warning}) {
+    for (const PrecheckVerdict bad : {PrecheckVerdict::error, PrecheckVerdict::warning}) {
       const auto has = [&](std::size_t side) {
-        return row.sides[side][Direction::forward].verdict == bad ||
-               row.sides[side][Direction::backward].verdict == bad;
+        return row.sides[side][CallDirection::forward].verdict == bad ||
+               row.sides[side][CallDirection::backward].verdict == bad;
       };
       row.wrong = wrong_of(has(kA), has(kB));
       row.verdict = bad;
@@ -138,10 +138,11 @@ class SidesBuilder {
     }
     bool skipped = row.missing;
     for (const SideOperation& side : row.sides) {
-      for (const SideDirection& one : side.directions) skipped = skipped || one.verdict == Verdict::skip;
+      for (const SideDirection& one : side.directions)
+        skipped = skipped || one.verdict == PrecheckVerdict::skip;
     }
     row.wrong = skipped ? WrongSide::open : WrongSide::neither;
-    row.verdict = skipped ? Verdict::skip : Verdict::pass;
+    row.verdict = skipped ? PrecheckVerdict::skip : PrecheckVerdict::pass;
   }
 
   void count(const SidesRow& row, SidesResult& result) const {
@@ -151,11 +152,12 @@ class SidesBuilder {
       counts.missing += operation.directions[0].missing || operation.directions[1].missing;
       if (operation.name.empty()) continue;
       ++counts.operations;
-      const Verdict worst = std::max(operation.directions[0].verdict, operation.directions[1].verdict);
-      counts.errors += worst == Verdict::error;
-      counts.warnings += worst == Verdict::warning;
-      counts.open += worst == Verdict::skip;
-      counts.follow += worst == Verdict::pass;
+      const PrecheckVerdict worst =
+          std::max(operation.directions[0].verdict, operation.directions[1].verdict);
+      counts.errors += worst == PrecheckVerdict::error;
+      counts.warnings += worst == PrecheckVerdict::warning;
+      counts.open += worst == PrecheckVerdict::skip;
+      counts.follow += worst == PrecheckVerdict::pass;
     }
     const bool both = !row.sides[kA].name.empty() && !row.sides[kB].name.empty();
     result.renamed = result.renamed || (both && row.sides[kA].name != row.sides[kB].name);
@@ -163,22 +165,22 @@ class SidesBuilder {
 
   SidesResult finish() {
     SidesResult result;
-    for (const Verdict bad : {Verdict::error, Verdict::warning}) {
+    for (const PrecheckVerdict bad : {PrecheckVerdict::error, PrecheckVerdict::warning}) {
       if (!result.first) result.first = first_of(bad);
     }
     result.rows.reserve(rows_.size());
-    for (Placed& placed : rows_) {
+    for (RowInOrder& placed : rows_) {
       count(placed.row, result);
       result.rows.push_back(std::move(placed.row));
     }
     return result;
   }
 
-  std::optional<FirstWrong> first_of(Verdict bad) const {
+  std::optional<FirstWrong> first_of(PrecheckVerdict bad) const {
     std::optional<FirstWrong> first;
     PlaceInOrder earliest;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      for (const Direction direction : kDirections) {
+      for (const CallDirection direction : kDirections) {
         const auto& sides = rows_[i].row.sides;
         const WrongSide wrong =
             wrong_of(sides[kA][direction].verdict == bad, sides[kB][direction].verdict == bad);
@@ -195,21 +197,21 @@ class SidesBuilder {
   const pairing::Alignment& alignment_;
   std::array<EntryNames, 2> names_;
   std::vector<PlaceInOrder> places_of_b_;
-  std::vector<Placed> rows_;
+  std::vector<RowInOrder> rows_;
 };
 
 /// Describes the result of the side that is not wrong.
 std::string_view other_side(const SideDirection& one) {
   if (one.missing) return "is missing";
   switch (one.verdict) {
-    case Verdict::pass:
+    case PrecheckVerdict::pass:
       return "follows from its inputs";
-    case Verdict::warning:
+    case PrecheckVerdict::warning:
       return "is near the limit";
-    case Verdict::error:
+    case PrecheckVerdict::error:
       return "does not follow from its inputs either";
-    case Verdict::skip:
-    case Verdict::none:
+    case PrecheckVerdict::skip:
+    case PrecheckVerdict::none:
       break;
   }
   return "was not judged";
@@ -228,7 +230,7 @@ std::string sentence_of(const SidesResult& result, const FirstWrong& first) {
   const SideDirection& other = row.sides[1 - side][first.direction];
   std::string text = fmt::format(
       "the first result that {} is that of {}, {}, in {}: {}",
-      first.verdict == Verdict::error ? "does not follow from its inputs" : "is near the limit",
+      first.verdict == PrecheckVerdict::error ? "does not follow from its inputs" : "is near the limit",
       name_of(row, side), direction_word(first.direction), both ? "A and B" : word(first.wrong), one.reason);
   if (!both) return text + fmt::format("; that in {} {}", side == kA ? "B" : "A", other_side(other));
   if (other.reason != one.reason) text += "; in B: " + other.reason;
@@ -243,9 +245,9 @@ class SidesTable final : public report::Table {
   std::size_t rows() const override { return result_.rows.size(); }
   report::Severity severity(std::size_t index) const override {
     const SidesRow& row = result_.rows[index];
-    if (row.verdict == Verdict::error) return report::Severity::error;
-    return row.verdict == Verdict::warning || row.missing ? report::Severity::warning
-                                                          : report::Severity::none;
+    if (row.verdict == PrecheckVerdict::error) return report::Severity::error;
+    return row.verdict == PrecheckVerdict::warning || row.missing ? report::Severity::warning
+                                                                  : report::Severity::none;
   }
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
     const SidesRow& row = result_.rows[index];
@@ -264,8 +266,8 @@ class SidesTable final : public report::Table {
 
  private:
   static std::string reasons(const SideOperation& side) {
-    const std::string& forward = side[Direction::forward].reason;
-    const std::string& backward = side[Direction::backward].reason;
+    const std::string& forward = side[CallDirection::forward].reason;
+    const std::string& backward = side[CallDirection::backward].reason;
     if (backward.empty() || backward == forward) return forward;
     return forward.empty() ? "backward: " + backward : forward + "; backward: " + backward;
   }
@@ -280,9 +282,9 @@ class SidesTable final : public report::Table {
 SideOperation side_operation(const OperationReport& report) {
   SideOperation operation;
   operation.name = report.name;
-  operation[Direction::forward].verdict = report.forward_verdict;
-  operation[Direction::backward].verdict = report.backward_verdict;
-  for (const Direction direction : kDirections) {
+  operation[CallDirection::forward].verdict = report.forward_verdict;
+  operation[CallDirection::backward].verdict = report.backward_verdict;
+  for (const CallDirection direction : kDirections) {
     SideDirection& one = operation[direction];
     const std::string front = report.name + '.' + std::string(direction_word(direction)) + '.';
     for (const OutputRow& row : report.rows) {

@@ -22,7 +22,7 @@ namespace msprobe::precheck {
 
 /// One direction of an operation on one side.
 struct SideDirection {
-  Verdict verdict = Verdict::none;
+  PrecheckVerdict verdict = PrecheckVerdict::none;
   bool missing = false;  // the other side has it
   std::string reason;
 };
@@ -31,10 +31,12 @@ struct SideOperation {
   std::string name;  // empty: the other side alone has it
   std::array<SideDirection, 2> directions;
 
-  const SideDirection& operator[](Direction direction) const {
+  const SideDirection& operator[](CallDirection direction) const {
     return directions[static_cast<std::size_t>(direction)];
   }
-  SideDirection& operator[](Direction direction) { return directions[static_cast<std::size_t>(direction)]; }
+  SideDirection& operator[](CallDirection direction) {
+    return directions[static_cast<std::size_t>(direction)];
+  }
 };
 
 /// The verdicts of a report.
@@ -47,16 +49,17 @@ enum class WrongSide : std::uint8_t { neither, open, a, b, both };
 struct SidesRow {
   std::array<SideOperation, 2> sides;  // A, B
   WrongSide wrong = WrongSide::neither;
-  Verdict verdict = Verdict::none;  // error or warning of the wrong side, pass if neither is wrong, else skip
-  bool missing = false;             // one side lacks a direction that the other one has
+  PrecheckVerdict verdict =
+      PrecheckVerdict::none;  // error or warning of the wrong side, pass if neither is wrong, else skip
+  bool missing = false;       // one side lacks a direction that the other one has
 };
 
 /// The first wrong direction of both runs, in the order of execution: a backward comes where it ran.
 struct FirstWrong {
   std::size_t row = 0;
-  Direction direction = Direction::forward;
-  WrongSide wrong = WrongSide::neither;  // in this direction
-  Verdict verdict = Verdict::error;      // a warning if no operation has an error
+  CallDirection direction = CallDirection::forward;
+  WrongSide wrong = WrongSide::neither;              // in this direction
+  PrecheckVerdict verdict = PrecheckVerdict::error;  // a warning if no operation has an error
 };
 
 struct SideCounts {

@@ -13,8 +13,8 @@
 namespace msprobe::precheck {
 namespace {
 
-std::string painted(Verdict verdict, bool color) {
-  const bool error = verdict == Verdict::error;
+std::string painted(PrecheckVerdict verdict, bool color) {
+  const bool error = verdict == PrecheckVerdict::error;
   return report::paint(error ? "error  " : "warning", error ? report::Color::red : report::Color::yellow,
                        color);
 }
@@ -47,17 +47,17 @@ std::string remarks(const CheckSummary& summary) {
 
 std::string wrong_line(const SidesRow& row, bool color) {
   const SideOperation& wrong = row.sides[row.wrong == WrongSide::b ? 1 : 0];
-  const Direction direction =
-      wrong[Direction::forward].verdict == row.verdict ? Direction::forward : Direction::backward;
+  const CallDirection direction =
+      wrong[CallDirection::forward].verdict == row.verdict ? CallDirection::forward : CallDirection::backward;
   return fmt::format("\n  {}  {:4}  {}{}  {}", painted(row.verdict, color), word(row.wrong),
-                     display(wrong.name), direction == Direction::backward ? ", backward" : "",
+                     display(wrong.name), direction == CallDirection::backward ? ", backward" : "",
                      display(wrong[direction].reason));
 }
 
 std::string missing_line(const SidesRow& row, bool color) {
   const SideOperation& a = row.sides[0];
   const bool backward_alone = !a.name.empty() && !row.sides[1].name.empty();
-  const bool a_lacks = a[Direction::forward].missing || a[Direction::backward].missing;
+  const bool a_lacks = a[CallDirection::forward].missing || a[CallDirection::backward].missing;
   return fmt::format("\n  {}  {:4}  {}{}", report::paint("missing", report::Color::yellow, color),
                      a_lacks ? "in A" : "in B", display(a.name.empty() ? row.sides[1].name : a.name),
                      backward_alone ? ", its backward" : "");
@@ -74,7 +74,7 @@ std::string side_lines(const SidesResult& sides, bool color) {
     if (count > kShownCalls) text += fmt::format("\n  and {} more", human_count(count - kShownCalls));
   };
   const auto is_wrong = [](const SidesRow& row) {
-    return row.verdict == Verdict::error || row.verdict == Verdict::warning;
+    return row.verdict == PrecheckVerdict::error || row.verdict == PrecheckVerdict::warning;
   };
   list(is_wrong, wrong_line);
   list([&](const SidesRow& row) { return row.missing && !is_wrong(row); }, missing_line);
@@ -85,9 +85,9 @@ std::string side_lines(const SidesResult& sides, bool color) {
 
 void Tally::take(const OperationReport& result) {
   cover(result, coverage_);
-  const Verdict verdict = std::max(result.forward_verdict, result.backward_verdict);
+  const PrecheckVerdict verdict = std::max(result.forward_verdict, result.backward_verdict);
   ++counts_[static_cast<std::size_t>(verdict)];
-  const bool bad = verdict == Verdict::error || verdict == Verdict::warning;
+  const bool bad = verdict == PrecheckVerdict::error || verdict == PrecheckVerdict::warning;
   if (!bad || shown_.size() >= kShownCalls) {
     hidden_ += bad;
     return;
@@ -114,9 +114,10 @@ std::string summary_text(const CheckSummary& summary, const Tally& tally, bool r
                 : fmt::format(" on {}, MindSpore {}, by PyTorch {}", display(summary.device),
                               display(summary.mindspore), display(summary.torch));
   }
-  text += fmt::format(": {} pass, ", human_count(tally.of(Verdict::pass)));
-  text += counts_text(tally.of(Verdict::error), tally.of(Verdict::warning), tally.of(Verdict::skip), color);
-  text += without_output(tally.of(Verdict::none));
+  text += fmt::format(": {} pass, ", human_count(tally.of(PrecheckVerdict::pass)));
+  text += counts_text(tally.of(PrecheckVerdict::error), tally.of(PrecheckVerdict::warning),
+                      tally.of(PrecheckVerdict::skip), color);
+  text += without_output(tally.of(PrecheckVerdict::none));
   return text + remarks(summary) + tally.lines(color);
 }
 

@@ -20,14 +20,14 @@ class Tally {
  public:
   void take(const OperationReport& result);
 
-  std::size_t of(Verdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
+  std::size_t of(PrecheckVerdict verdict) const { return counts_[static_cast<std::size_t>(verdict)]; }
   std::string lines(bool color) const;
   const Coverage& coverage() const { return coverage_; }
 
  private:
   struct Shown {
     std::string name;
-    Verdict verdict;
+    PrecheckVerdict verdict;
     std::string reason;
   };
 

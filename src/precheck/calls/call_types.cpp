@@ -34,7 +34,7 @@ std::optional<DType> output_type(const Entry& forward) {
     if (found == Entry::kNone) found = child;
   });
   const std::optional<DType> dtype = tensor::dtype_from_name(forward.string(found, "dtype"));
-  if (!dtype || tensor::info(*dtype).kind != tensor::Kind::floating) return std::nullopt;
+  if (!dtype || tensor::info(*dtype).kind != tensor::DTypeKind::floating) return std::nullopt;
   return *dtype;
 }
 

@@ -40,12 +40,12 @@ const OperatorPolicy& operator_policy() {
 }
 
 bool is_always_random(const ApiName& api) {
-  const dump::Operation* const operation = dump::find_operation(api.name);
+  const dump::KnownOperation* const operation = dump::find_operation(api.name);
   return operation != nullptr && operation->kind == dump::OperationKind::random && !probability_position(api);
 }
 
 std::optional<std::size_t> probability_position(const ApiName& api) {
-  const dump::Operation* const operation = dump::find_operation(api.name);
+  const dump::KnownOperation* const operation = dump::find_operation(api.name);
   if (operation == nullptr) return std::nullopt;
   const bool may_be_random =
       operation->kind == dump::OperationKind::random || operation->kind == dump::OperationKind::attention;

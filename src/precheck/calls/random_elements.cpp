@@ -18,7 +18,7 @@ namespace msprobe::precheck {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 constexpr std::size_t kDrawnPiece = std::size_t{1} << 16;  // elements
 
@@ -90,8 +90,9 @@ FilledRange mended_range(const RandomTensor& tensor, RandomStream& stream) {
   const double min = tensor.min.number();
   const double max = tensor.max.number();
   FilledRange range{min, max, {}};
-  const double told_low = tensor.finite_min.kind == Bound::Kind::none ? min : tensor.finite_min.number();
-  const double told_high = tensor.finite_max.kind == Bound::Kind::none ? max : tensor.finite_max.number();
+  const double told_low = tensor.finite_min.kind == Bound::BoundKind::none ? min : tensor.finite_min.number();
+  const double told_high =
+      tensor.finite_max.kind == Bound::BoundKind::none ? max : tensor.finite_max.number();
   range.low = told_low;
   range.high = told_high;
   if (!std::isfinite(told_low) && !std::isfinite(told_high)) {
@@ -123,7 +124,7 @@ void float_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pi
   const double min = tensor.min.number();
   const double max = tensor.max.number();
   FilledRange range;
-  if (std::isfinite(min) && std::isfinite(max) && tensor.finite_max.kind == Bound::Kind::none) {
+  if (std::isfinite(min) && std::isfinite(max) && tensor.finite_max.kind == Bound::BoundKind::none) {
     range = {min, max, {{0, min}}};
     range.places[tensor.count - 1] = max;
   } else {
@@ -142,7 +143,7 @@ void float_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pi
 }
 
 void integer_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
-  if (tensor.min.kind != Bound::Kind::integer || tensor.max.kind != Bound::Kind::integer)
+  if (tensor.min.kind != Bound::BoundKind::integer || tensor.max.kind != Bound::BoundKind::integer)
     throw NotRebuilt("the recorded range does not consist of integers");
   const std::int64_t min = tensor.min.integer;
   const std::int64_t max = tensor.max.integer;
@@ -182,13 +183,13 @@ void random_elements(const RandomTensor& tensor, RandomStream& stream,
                      const std::function<void(std::span<const std::byte>)>& take) {
   const tensor::DTypeInfo& type = tensor::info(tensor.dtype);
   if (tensor.count == 0) return;
-  if (tensor.min.kind == Bound::Kind::none || tensor.max.kind == Bound::Kind::none)
+  if (tensor.min.kind == Bound::BoundKind::none || tensor.max.kind == Bound::BoundKind::none)
     throw NotRebuilt("neither the tensor nor its Min and Max were recorded");
-  const bool is_complex = type.kind == Kind::complex;
-  if (type.kind == Kind::floating && type.size < 2)
+  const bool is_complex = type.kind == DTypeKind::complex;
+  if (type.kind == DTypeKind::floating && type.size < 2)
     throw NotRebuilt(fmt::format("no random data can be made in {}", type.name));
   Pieces pieces(is_complex ? type.size / 2 : type.size, take);
-  if (type.kind == Kind::floating) {
+  if (type.kind == DTypeKind::floating) {
     float_elements(tensor, stream, pieces);
   } else if (is_complex) {
     complex_elements(tensor, stream, pieces);

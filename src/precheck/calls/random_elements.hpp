@@ -15,12 +15,12 @@ namespace msprobe::precheck {
 
 /// One of the recorded `Max` and `Min`.
 struct Bound {
-  enum class Kind : std::uint8_t { none, integer, real };
-  Kind kind = Kind::none;
+  enum class BoundKind : std::uint8_t { none, integer, real };
+  BoundKind kind = BoundKind::none;
   std::int64_t integer = 0;
   double real = 0;
 
-  double number() const { return kind == Kind::integer ? static_cast<double>(integer) : real; }
+  double number() const { return kind == BoundKind::integer ? static_cast<double>(integer) : real; }
 };
 
 struct RandomTensor {

@@ -58,18 +58,18 @@ Bound bound_of(const Entry& entry, Node node, std::string_view key) {
   const Node member = entry.find(node, key);
   if (member == Entry::kNone) return bound;
   if (entry.is(member, NodeKind::boolean)) {
-    bound.kind = Bound::Kind::integer;
+    bound.kind = Bound::BoundKind::integer;
     bound.integer = entry.boolean(member) ? 1 : 0;
   } else if (entry.is(member, NodeKind::integer)) {
     const auto integer = entry.integer(member);
-    bound.kind = integer ? Bound::Kind::integer : Bound::Kind::real;
+    bound.kind = integer ? Bound::BoundKind::integer : Bound::BoundKind::real;
     if (integer) {
       bound.integer = *integer;
     } else {
       bound.real = entry.number(member);
     }
   } else if (entry.is(member, NodeKind::real)) {
-    bound.kind = Bound::Kind::real;
+    bound.kind = Bound::BoundKind::real;
     bound.real = entry.number(member);
     if (std::fabs(bound.real) < 0x1p53 && bound.real == std::floor(bound.real))
       bound.integer = static_cast<std::int64_t>(bound.real);
@@ -338,14 +338,15 @@ class ArgumentWriter {
 
   void note(DType dtype) {
     if (dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float32) floats.insert(dtype);
-    if (tensor::info(dtype).kind == tensor::Kind::floating && tensor::info(dtype).size == 1) float8 = true;
+    if (tensor::info(dtype).kind == tensor::DTypeKind::floating && tensor::info(dtype).size == 1)
+      float8 = true;
   }
 
   /// Updates `scale`, the largest finite magnitude.
   void measure(DType dtype, std::span<const std::byte> bytes) {
     const tensor::DTypeInfo& type = tensor::info(dtype);
-    const std::size_t parts = type.kind == tensor::Kind::complex ? 2 : 1;
-    if (type.kind != tensor::Kind::floating && parts == 1) return;
+    const std::size_t parts = type.kind == tensor::DTypeKind::complex ? 2 : 1;
+    if (type.kind != tensor::DTypeKind::floating && parts == 1) return;
     constexpr std::size_t kBlock = 4096;
     std::array<double, 2 * kBlock> values;
     for (std::size_t at = 0; at < bytes.size(); at += kBlock * type.size) {
@@ -384,9 +385,9 @@ class ArgumentWriter {
                         bound_of(entry, node, "Max"),
                         bound_of(entry, node, "Min_except_inf_nan"),
                         bound_of(entry, node, "Max_except_inf_nan")};
-    const bool is_target = takes_labels() && tensor::info(dtype).kind == tensor::Kind::integer;
+    const bool is_target = takes_labels() && tensor::info(dtype).kind == tensor::DTypeKind::integer;
     if (is_target && random.min.number() <= 0) {
-      random.min.kind = Bound::Kind::integer;
+      random.min.kind = Bound::BoundKind::integer;
       random.min.integer = 0;
     }
     synthetic = synthetic || random.count > 0;
@@ -411,7 +412,7 @@ class ArgumentWriter {
   bool takes_labels() const { return position_ == 1 && dump::is_listed("labels", call_.api.name); }
 
   bool is_made_float(DType dtype) const {
-    return tensor::info(dtype).kind == tensor::Kind::integer &&
+    return tensor::info(dtype).kind == tensor::DTypeKind::integer &&
            dump::is_listed("no_integers", call_.api.name);
   }
 

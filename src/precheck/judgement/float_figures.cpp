@@ -109,9 +109,9 @@ DeviceForm form_of(DType dtype) {
 
 /// Elements of one side, a piece at a time.
 template <typename T>
-class Elements {
+class SideElements {
  public:
-  Elements(const TensorOutput& tensor, std::uint64_t count, const JudgeKernels& kernels)
+  SideElements(const TensorOutput& tensor, std::uint64_t count, const JudgeKernels& kernels)
       : tensor_(tensor),
         kernels_(kernels),
         dtype_(tensor::real_type(tensor.dtype)),
@@ -432,8 +432,8 @@ class FloatPass {
   DeviceForm form_;
   PieceRange<T> range_;
   T epsilon_;
-  Elements<T> reference_;
-  Elements<T> device_;
+  SideElements<T> reference_;
+  SideElements<T> device_;
   FloatFigures figures_;
 
   const T* b_ = nullptr;  // elements of the piece
@@ -471,7 +471,7 @@ FloatFigures float_figures(const TensorOutput& reference, const TensorOutput& de
                            const FloatRequest& request, tensor::Isa isa) {
   std::uint64_t count = 1;
   for (const std::uint64_t size : device.shape) count *= size;
-  if (tensor::info(device.dtype).kind == tensor::Kind::complex) count *= 2;
+  if (tensor::info(device.dtype).kind == tensor::DTypeKind::complex) count *= 2;
   if (count == 0) return {};
   if (tensor::real_type(reference.dtype) == DType::float64 ||
       tensor::real_type(device.dtype) == DType::float64)

@@ -20,7 +20,7 @@ namespace msprobe::precheck {
 namespace {
 
 using tensor::DType;
-using tensor::Kind;
+using tensor::DTypeKind;
 
 FigureValue real(double value) {
   return {FigureValue::Form::real, value, {}};
@@ -46,7 +46,7 @@ std::string tuple_text(const std::vector<std::uint64_t>& shape) {
 }
 
 bool is_float8(DType dtype) {
-  return tensor::info(dtype).kind == Kind::floating && tensor::info(dtype).size == 1;
+  return tensor::info(dtype).kind == DTypeKind::floating && tensor::info(dtype).size == 1;
 }
 
 bool is_empty(const TensorOutput& tensor) {
@@ -66,21 +66,22 @@ bool is_whole(const TensorOutput& tensor) {
 
 class OutputJudge {
  public:
-  OutputJudge(const ApiName& api, Direction direction, const Standards& standards, Selection selection,
+  OutputJudge(const ApiName& api, CallDirection direction, const Standards& standards, Selection selection,
               const InputFacts& inputs)
-      : prefix_(api.text() + (direction == Direction::forward ? ".forward.output." : ".backward.output.")),
+      : prefix_(api.text() +
+                (direction == CallDirection::forward ? ".forward.output." : ".backward.output.")),
         operation_(api.name),
         standards_(standards),
         limits_(standards.limits()),
         newer_(selection == Selection::release_26),
         inputs_(inputs) {}
 
-  Judgement judge(const Output& reference, const Output& device) {
+  CallJudgement judge(const CallOutput& reference, const CallOutput& device) {
     if (dump::is_listed("drops", operation_)) {
       judge_dropout(reference, device);
     } else {
-      const auto* references = std::get_if<Output::List>(&reference.value);
-      const auto* devices = std::get_if<Output::List>(&device.value);
+      const auto* references = std::get_if<CallOutput::List>(&reference.value);
+      const auto* devices = std::get_if<CallOutput::List>(&device.value);
       if (references != nullptr && devices != nullptr && references->tuple == devices->tuple) {
         judge_list(references->elements, devices->elements);
       } else {
@@ -100,19 +101,20 @@ class OutputJudge {
   /// Sets the result: the Python tool takes the status of the last bad row, msprobe the verdict of the worst
   /// one.
   void conclude() {
-    Status last = Status::pass;
+    PythonStatus last = PythonStatus::pass;
     for (const OutputRow& row : judgement_.rows) {
-      if (!row.only_ours && (row.status == Status::error || row.status == Status::warning)) last = row.status;
+      if (!row.only_ours && (row.status == PythonStatus::error || row.status == PythonStatus::warning))
+        last = row.status;
       if (row.verdict <= judgement_.verdict) continue;
       judgement_.verdict = row.verdict;
       judgement_.reason = row.reason;
       if (!row.reason.empty() && judgement_.rows.size() > 1)
         judgement_.reason = fmt::format("output {}: {}", &row - judgement_.rows.data(), row.reason);
     }
-    if (judgement_.status == Status::none) judgement_.status = last;
+    if (judgement_.status == PythonStatus::none) judgement_.status = last;
   }
 
-  static OutputRow only_ours(Verdict verdict, std::string reason) {
+  static OutputRow only_ours(PrecheckVerdict verdict, std::string reason) {
     OutputRow row;
     row.only_ours = true;
     row.verdict = verdict;
@@ -120,29 +122,29 @@ class OutputJudge {
     return row;
   }
 
-  void judge_list(const std::vector<Output>& references, const std::vector<Output>& devices) {
+  void judge_list(const std::vector<CallOutput>& references, const std::vector<CallOutput>& devices) {
     for (std::size_t i = 0; i < references.size(); ++i) {
       if (i < devices.size()) {
         add(judge_element(references[i], devices[i]));
         continue;
       }
-      add(only_ours(Verdict::error, "the device has no such output"));
+      add(only_ours(PrecheckVerdict::error, "the device has no such output"));
     }
     for (std::size_t i = references.size(); i < devices.size(); ++i)
-      add(only_ours(Verdict::error, "the reference has no such output"));
+      add(only_ours(PrecheckVerdict::error, "the reference has no such output"));
   }
 
   /// Judges one element of a list. The Python tool does not handle a list in a list.
-  OutputRow judge_element(const Output& reference, const Output& device) {
+  OutputRow judge_element(const CallOutput& reference, const CallOutput& device) {
     OutputRow row = judge_one(reference, device);
-    const auto* references = std::get_if<Output::List>(&reference.value);
-    const auto* devices = std::get_if<Output::List>(&device.value);
+    const auto* references = std::get_if<CallOutput::List>(&reference.value);
+    const auto* devices = std::get_if<CallOutput::List>(&device.value);
     if (references == nullptr || devices == nullptr) return row;
-    row.verdict = Verdict::none;
+    row.verdict = PrecheckVerdict::none;
     row.reason.clear();
     const std::size_t count = std::max(references->elements.size(), devices->elements.size());
     for (std::size_t i = 0; i < count; ++i) {
-      OutputVerdict opinion = {Verdict::error, "one side has no such output"};
+      OutputVerdict opinion = {PrecheckVerdict::error, "one side has no such output"};
       if (i < references->elements.size() && i < devices->elements.size()) {
         OutputRow inner = judge_element(references->elements[i], devices->elements[i]);
         opinion = {inner.verdict, std::move(inner.reason)};
@@ -151,11 +153,12 @@ class OutputJudge {
       row.verdict = opinion.verdict;
       row.reason = fmt::format("[{}]: {}", i, opinion.reason);
     }
-    if (row.verdict == Verdict::pass) row.reason.clear();
+    if (row.verdict == PrecheckVerdict::pass) row.reason.clear();
     return row;
   }
 
-  static OutputRow told(Status status, std::string message, Verdict verdict, std::string reason) {
+  static OutputRow told(PythonStatus status, std::string message, PrecheckVerdict verdict,
+                        std::string reason) {
     OutputRow row;
     row.status = status;
     row.message = std::move(message);
@@ -164,48 +167,48 @@ class OutputJudge {
     return row;
   }
 
-  OutputRow judge_one(const Output& reference, const Output& device) {
+  OutputRow judge_one(const CallOutput& reference, const CallOutput& device) {
     if (std::holds_alternative<std::monostate>(reference.value)) {
       const bool both = std::holds_alternative<std::monostate>(device.value);
-      return told(Status::skip, "Bench output is None, skip this test.", both ? Verdict::none : Verdict::skip,
-                  both ? "" : "no reference");
+      return told(PythonStatus::skip, "Bench output is None, skip this test.",
+                  both ? PrecheckVerdict::none : PrecheckVerdict::skip, both ? "" : "no reference");
     }
     if (reference.value.index() != device.value.index()) return unlike_types();
     if (const auto* tensor = std::get_if<TensorOutput>(&reference.value))
       return judge_tensors(*tensor, std::get<TensorOutput>(device.value));
     if (const auto* scalar = std::get_if<ScalarOutput>(&reference.value))
       return judge_scalars(*scalar, std::get<ScalarOutput>(device.value));
-    if (const auto* list = std::get_if<Output::List>(&reference.value)) {
-      if (list->tuple != std::get<Output::List>(device.value).tuple) return unlike_types();
+    if (const auto* list = std::get_if<CallOutput::List>(&reference.value)) {
+      if (list->tuple != std::get<CallOutput::List>(device.value).tuple) return unlike_types();
       return told(
-          Status::error,
+          PythonStatus::error,
           fmt::format("Unexpected output type in compare_core: <class '{}'>", list->tuple ? "tuple" : "list"),
-          Verdict::skip, "lists in lists");
+          PrecheckVerdict::skip, "lists in lists");
     }
     return judge_others(std::get<OtherOutput>(reference.value), std::get<OtherOutput>(device.value));
   }
 
   static OutputRow unlike_types() {
-    return told(Status::error, "bench and npu output type is different.", Verdict::error,
+    return told(PythonStatus::error, "bench and npu output type is different.", PrecheckVerdict::error,
                 "the outputs have different types");
   }
 
   static OutputRow judge_others(const OtherOutput& reference, const OtherOutput& device) {
     if (reference.type != device.type) return unlike_types();
-    return told(Status::error, "Unexpected output type in compare_core: " + reference.type, Verdict::skip,
-                "outputs of " + reference.type + " are not judged");
+    return told(PythonStatus::error, "Unexpected output type in compare_core: " + reference.type,
+                PrecheckVerdict::skip, "outputs of " + reference.type + " are not judged");
   }
 
   static OutputRow judge_scalars(const ScalarOutput& reference, const ScalarOutput& device) {
     if (reference.kind != device.kind) return unlike_types();
     constexpr const char* kTypes[] = {"<class 'bool'>", "<class 'int'>", "<class 'float'>", "<class 'str'>"};
-    const bool is_float = reference.kind == ScalarOutput::Kind::real;
+    const bool is_float = reference.kind == ScalarOutput::ScalarKind::real;
     const bool equal = is_float ? reference.real == device.real : reference.repr == device.repr;
     OutputRow row;
     row.reference_dtype = row.device_dtype = kTypes[static_cast<std::size_t>(reference.kind)];
-    row.status = equal ? Status::pass : Status::error;
+    row.status = equal ? PythonStatus::pass : PythonStatus::error;
     if (equal) row[Figure::binary] = integer(0);
-    row.verdict = equal ? Verdict::pass : Verdict::error;
+    row.verdict = equal ? PrecheckVerdict::pass : PrecheckVerdict::error;
     if (is_float && !equal) {
       // The number may come from a tensor's item(), of a type that is not recorded. It may then have single
       // precision only.
@@ -213,9 +216,9 @@ class OutputJudge {
       const bool near = (std::isnan(reference.real) && std::isnan(device.real)) ||
                         (std::isfinite(reference.real) &&
                          std::fabs(reference.real - device.real) <= kTolerance * std::fabs(reference.real));
-      row.verdict = near ? Verdict::pass : Verdict::error;
+      row.verdict = near ? PrecheckVerdict::pass : PrecheckVerdict::error;
     }
-    if (row.verdict == Verdict::error)
+    if (row.verdict == PrecheckVerdict::error)
       row.reason = fmt::format("{} instead of {}", device.repr, reference.repr);
     return row;
   }
@@ -225,35 +228,37 @@ class OutputJudge {
     row.reference_dtype = torch_name(reference.dtype);
     row.device_dtype = torch_name(device.dtype);
     row.shape = tuple_text(device.shape);
-    const auto set = [&](Status status, std::string message, Verdict verdict, std::string reason) {
+    const auto set = [&](PythonStatus status, std::string message, PrecheckVerdict verdict,
+                         std::string reason) {
       row.status = status;
       row.message = std::move(message);
       row.verdict = verdict;
       row.reason = std::move(reason);
     };
-    const Kind reference_kind = tensor::info(reference.dtype).kind;
-    const Kind device_kind = tensor::info(device.dtype).kind;
+    const DTypeKind reference_kind = tensor::info(reference.dtype).kind;
+    const DTypeKind device_kind = tensor::info(device.dtype).kind;
     if (!is_whole(reference) || !is_whole(device)) {
-      set(Status::skip, "", Verdict::skip, "an output does not have as many bytes as its shape requires");
+      set(PythonStatus::skip, "", PrecheckVerdict::skip,
+          "an output does not have as many bytes as its shape requires");
     } else if (is_float8(device.dtype) || is_float8(reference.dtype)) {
       // NumPy has no such type, and the Python tool stops here.
-      row.status = Status::error;
+      row.status = PythonStatus::error;
       judge_by_us_alone(row, reference, device);
     } else if (reference.shape != device.shape) {
-      set(Status::error,
+      set(PythonStatus::error,
           fmt::format("The shape of benchtorch.Size([{}]) and nputorch.Size([{}]) not equal.",
                       fmt::join(reference.shape, ", "), fmt::join(device.shape, ", ")),
-          Verdict::error,
+          PrecheckVerdict::error,
           "the shapes are " + tuple_text(reference.shape) + " and " + tuple_text(device.shape));
     } else if (!are_comparable(reference, device)) {
-      row.status = Status::error;
+      row.status = PythonStatus::error;
       row.message = fmt::format("Bench out dtype is {} but npu output dtype is {}, cannot compare.",
                                 numpy_name(reference.dtype), numpy_name(device.dtype));
       judge_by_us_alone(row, reference, device);
     } else if (is_empty(device)) {
-      set(newer_ ? Status::skip : Status::error, "There is not bench calculation result.", Verdict::pass,
-          "no elements");
-    } else if (reference_kind == Kind::floating && device_kind == Kind::floating) {
+      set(newer_ ? PythonStatus::skip : PythonStatus::error, "There is not bench calculation result.",
+          PrecheckVerdict::pass, "no elements");
+    } else if (reference_kind == DTypeKind::floating && device_kind == DTypeKind::floating) {
       judge_float_tensors(row, reference, device);
     } else {
       judge_integer_tensors(row, reference, device);
@@ -263,22 +268,23 @@ class OutputJudge {
 
   /// Whether the Python tool compares two such tensors.
   bool are_comparable(const TensorOutput& reference, const TensorOutput& device) const {
-    const Kind kind = tensor::info(reference.dtype).kind;
-    if (kind != tensor::info(device.dtype).kind || kind == Kind::complex) return false;
-    return newer_ || kind != Kind::integer || (reference.dtype != DType::int8 && device.dtype != DType::int8);
+    const DTypeKind kind = tensor::info(reference.dtype).kind;
+    if (kind != tensor::info(device.dtype).kind || kind == DTypeKind::complex) return false;
+    return newer_ || kind != DTypeKind::integer ||
+           (reference.dtype != DType::int8 && device.dtype != DType::int8);
   }
 
   void judge_by_us_alone(OutputRow& row, const TensorOutput& reference, const TensorOutput& device) const {
-    const Kind kind = tensor::info(device.dtype).kind;
-    OutputVerdict opinion = {Verdict::error,
+    const DTypeKind kind = tensor::info(device.dtype).kind;
+    OutputVerdict opinion = {PrecheckVerdict::error,
                              fmt::format("the types are {} and {}", tensor::info(reference.dtype).name,
                                          tensor::info(device.dtype).name)};
     if (reference.shape != device.shape) {
       opinion.reason = "the shapes are " + tuple_text(reference.shape) + " and " + tuple_text(device.shape);
     } else if (kind == tensor::info(reference.dtype).kind && is_empty(device)) {
-      opinion = {Verdict::pass, "no elements"};
+      opinion = {PrecheckVerdict::pass, "no elements"};
     } else if (kind == tensor::info(reference.dtype).kind) {
-      opinion = kind == Kind::floating || kind == Kind::complex
+      opinion = kind == DTypeKind::floating || kind == DTypeKind::complex
                     ? judge_floats(float_figures(reference, device, {}), device, standards_, inputs_)
                     : judge_integers(integer_figures(reference, device), device,
                                      standards_.may_differ_by_one(operation_));
@@ -293,7 +299,7 @@ class OutputJudge {
                              const TensorOutput& device) const {
     const IntegerFigures figures = integer_figures(reference, device);
     const bool quantized =
-        standards_.may_differ_by_one(operation_) && tensor::info(device.dtype).kind == Kind::integer;
+        standards_.may_differ_by_one(operation_) && tensor::info(device.dtype).kind == DTypeKind::integer;
     OutputVerdict opinion = judge_integers(figures, device, quantized);
     row.verdict = opinion.verdict;
     row.reason = std::move(opinion.reason);
@@ -301,14 +307,14 @@ class OutputJudge {
       const auto largest = static_cast<double>(figures.largest_wrapped);
       const bool passes = largest <= limits_.quantized;
       row[Figure::max_absolute] = integer(largest);
-      row.status = passes ? Status::pass : Status::error;
+      row.status = passes ? PythonStatus::pass : PythonStatus::error;
       row.message = fmt::format(
           "Quantization type: Max abs error is {:.2f}, {}.\n", largest,
           passes ? "less than or equal to 1, consider as pass" : "greater than 1, consider as error");
       return;
     }
     row[Figure::binary] = share(figures.unequal, figures.count);
-    row.status = figures.unequal == 0 ? Status::pass : Status::error;
+    row.status = figures.unequal == 0 ? PythonStatus::pass : PythonStatus::error;
     row.message =
         newer_ ? fmt::format("Current {} data, only perform binary comparison.", numpy_name(reference.dtype))
                : fmt::format("Compare algorithm is not supported for {} data. Only judged by Error Rate.\n",
@@ -409,13 +415,13 @@ class OutputJudge {
   }
 
   /// Follows the steps of the Python tool: each step decides the status, or the next one does.
-  Status status_of(OutputRow& row, const FloatFigures& figures, DType dtype,
-                   const std::string& remark) const {
-    const auto end = [&](Status status, const char* because) {
+  PythonStatus status_of(OutputRow& row, const FloatFigures& figures, DType dtype,
+                         const std::string& remark) const {
+    const auto end = [&](PythonStatus status, const char* because) {
       row.message += fmt::format("{}, consider as {}, skip other check and set to SPACE.\n", because,
-                                 status == Status::error     ? "error"
-                                 : status == Status::warning ? "warning"
-                                                             : "pass");
+                                 status == PythonStatus::error     ? "error"
+                                 : status == PythonStatus::warning ? "warning"
+                                                                   : "pass");
       return status;
     };
     row.message = remark + cosine_remark(figures) + "\n";
@@ -427,11 +433,11 @@ class OutputJudge {
     // The newer release continues if the cosine is NaN.
     const bool differs =
         has_cosine && (newer_ ? figures.cosine <= limits_.cosine : !(figures.cosine > limits_.cosine));
-    if (one_is_zero || differs) return end(Status::error, "Cosine similarity is less than 0.99");
+    if (one_is_zero || differs) return end(PythonStatus::error, "Cosine similarity is less than 0.99");
 
     row[Figure::max_absolute] = number(figures, figures.max_absolute);
     if (figures.max_absolute < limits_.max_absolute)
-      return end(Status::pass, "Max abs error is less than 0.001");
+      return end(PythonStatus::pass, "Max abs error is less than 0.001");
 
     const auto n = static_cast<double>(figures.count);
     const double thousandth = static_cast<double>(figures.within_thousandth) / n;
@@ -439,21 +445,21 @@ class OutputJudge {
       const double hundredth = static_cast<double>(figures.within_hundredth) / n;
       row[Figure::hundredth] = real(hundredth);
       if (!(hundredth > limits_.hundredth_share))
-        return end(Status::error, "Relative error is greater than 0.01");
+        return end(PythonStatus::error, "Relative error is greater than 0.01");
       row[Figure::thousandth] = real(thousandth);
       if (!(thousandth > limits_.thousandth_share))
-        return end(Status::warning, "Relative error is greater than 0.001");
-      return end(Status::pass, "Relative error is less than 0.001");
+        return end(PythonStatus::warning, "Relative error is greater than 0.001");
+      return end(PythonStatus::pass, "Relative error is less than 0.001");
     }
     const double ten_thousandth = static_cast<double>(figures.within_ten_thousandth) / n;
     row[Figure::thousandth] = real(thousandth);
     row[Figure::ten_thousandth] = real(ten_thousandth);
     if (!(thousandth > limits_.thousandth_share))
-      return end(Status::error, "Relative error is greater than 0.001");
+      return end(PythonStatus::error, "Relative error is greater than 0.001");
     if (!(ten_thousandth > limits_.ten_thousandth_share))
-      return end(Status::warning, "Relative error is greater than 0.0001");
+      return end(PythonStatus::warning, "Relative error is greater than 0.0001");
     row.message += "Relative error is less than 0.0001, consider as pass.\n";
-    return Status::pass;
+    return PythonStatus::pass;
   }
 
   static bool is_zero(double largest) { return largest <= 0x1p-52; }
@@ -472,17 +478,17 @@ class OutputJudge {
   // Dropout.
 
   static std::optional<double> zeros(const TensorOutput& tensor) {
-    const Kind kind = tensor::info(tensor.dtype).kind;
-    if (!is_whole(tensor) || is_empty(tensor) || kind != Kind::floating) return std::nullopt;
+    const DTypeKind kind = tensor::info(tensor.dtype).kind;
+    if (!is_whole(tensor) || is_empty(tensor) || kind != DTypeKind::floating) return std::nullopt;
     const FloatFigures figures = float_figures(tensor, tensor, {});
     return static_cast<double>(figures.zeros) / static_cast<double>(figures.count);
   }
 
-  void judge_dropout(const Output& reference, const Output& device) {
-    OutputRow row = only_ours(Verdict::skip, "its result is random");
+  void judge_dropout(const CallOutput& reference, const CallOutput& device) {
+    OutputRow row = only_ours(PrecheckVerdict::skip, "its result is random");
     const auto* reference_tensor = std::get_if<TensorOutput>(&reference.value);
     const auto* device_tensor = std::get_if<TensorOutput>(&device.value);
-    judgement_.status = Status::pass;
+    judgement_.status = PythonStatus::pass;
     if (reference_tensor != nullptr && device_tensor != nullptr) {
       std::uint64_t count = 1;
       for (const std::uint64_t size : reference_tensor->shape) count *= size;
@@ -490,8 +496,8 @@ class OutputJudge {
       const auto device_zeros = zeros(*device_tensor);
       if (reference_zeros && device_zeros && static_cast<double>(count) >= limits_.dropout_elements &&
           !(std::fabs(*reference_zeros - *device_zeros) < limits_.dropout_zeros)) {
-        judgement_.status = Status::error;
-        row.verdict = Verdict::error;
+        judgement_.status = PythonStatus::error;
+        row.verdict = PrecheckVerdict::error;
         row.reason = fmt::format("{:.3g} % of the elements are zero instead of {:.3g} %", 100 * *device_zeros,
                                  100 * *reference_zeros);
       }
@@ -505,13 +511,14 @@ class OutputJudge {
   const OtherLimits& limits_;
   bool newer_;
   const InputFacts& inputs_;
-  Judgement judgement_;
+  CallJudgement judgement_;
 };
 
 }  // namespace
 
-Judgement judge(const ApiName& api, Direction direction, const Output& reference, const Output& device,
-                const Standards& standards, Selection selection, const InputFacts& inputs) {
+CallJudgement judge(const ApiName& api, CallDirection direction, const CallOutput& reference,
+                    const CallOutput& device, const Standards& standards, Selection selection,
+                    const InputFacts& inputs) {
   return OutputJudge(api, direction, standards, selection, inputs).judge(reference, device);
 }
 

@@ -24,7 +24,7 @@ struct ApiName {
   std::string text() const { return type + '.' + name + '.' + number; }
 };
 
-enum class Direction : std::uint8_t { forward, backward };
+enum class CallDirection : std::uint8_t { forward, backward };
 
 /// Elements in row-major order, little-endian. The bytes belong to the caller, and are as many as the shape
 /// asks for.
@@ -37,8 +37,8 @@ struct TensorOutput {
 /// `repr` is what Python prints, so that integers of any size and all texts can be compared; `real` serves
 /// floats.
 struct ScalarOutput {
-  enum class Kind : std::uint8_t { boolean, integer, real, text };
-  Kind kind = Kind::integer;
+  enum class ScalarKind : std::uint8_t { boolean, integer, real, text };
+  ScalarKind kind = ScalarKind::integer;
   std::string repr;
   double real = 0;
 };
@@ -49,9 +49,9 @@ struct OtherOutput {
 };
 
 /// One of: None, a tensor, a Python scalar, a list (or tuple) of outputs, something else.
-struct Output {
+struct CallOutput {
   struct List {
-    std::vector<Output> elements;
+    std::vector<CallOutput> elements;
     bool tuple = false;
   };
   std::variant<std::monostate, TensorOutput, ScalarOutput, List, OtherOutput> value;
@@ -61,10 +61,10 @@ struct Output {
 enum class Selection : std::uint8_t { release_8, release_26 };
 
 /// The status of the Python tool, which knows no other; its words are in result_files.
-enum class Status : std::uint8_t { none, pass, warning, error, skip };
+enum class PythonStatus : std::uint8_t { none, pass, warning, error, skip };
 
 /// msprobe's verdict, from better to worse. An output that could not be judged is `skip`, never `pass`.
-enum class Verdict : std::uint8_t { none, pass, skip, warning, error };
+enum class PrecheckVerdict : std::uint8_t { none, pass, skip, warning, error };
 
 /// The numbers of a details file, in the order of its columns.
 enum class Figure : std::uint8_t {
@@ -103,9 +103,9 @@ struct OutputRow {
   std::string device_dtype;
   std::string shape;
   std::array<FigureValue, kFigureCount> figures;
-  Status status = Status::none;
+  PythonStatus status = PythonStatus::none;
   std::string message;
-  Verdict verdict = Verdict::none;
+  PrecheckVerdict verdict = PrecheckVerdict::none;
   std::string reason;      // of a verdict that is not `pass`, and of a pass that needs one; one line
   bool only_ours = false;  // the Python tool has no such row, and files of its columns alone do not get it
 
@@ -114,11 +114,11 @@ struct OutputRow {
 };
 
 /// One direction of one call.
-struct Judgement {
+struct CallJudgement {
   std::vector<OutputRow> rows;
-  Status status = Status::none;
-  Verdict verdict = Verdict::none;  // the worst of all outputs
-  std::string reason;               // of the first output that is as bad
+  PythonStatus status = PythonStatus::none;
+  PrecheckVerdict verdict = PrecheckVerdict::none;  // the worst of all outputs
+  std::string reason;                               // of the first output that is as bad
 };
 
 /// The tensors that went into the call, as far as the judgement needs them.
@@ -133,7 +133,8 @@ class Standards;
 
 /// Judges the outputs of a call. It never throws because of their contents, and takes a few KB of memory
 /// besides them.
-Judgement judge(const ApiName& api, Direction direction, const Output& reference, const Output& device,
-                const Standards& standards, Selection selection, const InputFacts& inputs = {});
+CallJudgement judge(const ApiName& api, CallDirection direction, const CallOutput& reference,
+                    const CallOutput& device, const Standards& standards, Selection selection,
+                    const InputFacts& inputs = {});
 
 }  // namespace msprobe::precheck

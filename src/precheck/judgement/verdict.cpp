@@ -20,7 +20,7 @@ std::string shown(double value) {
 }
 
 bool is_complex_type(tensor::DType dtype) {
-  return tensor::info(dtype).kind == tensor::Kind::complex;
+  return tensor::info(dtype).kind == tensor::DTypeKind::complex;
 }
 
 /// The place of an element; a complex one counts as two.
@@ -61,7 +61,7 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
                            const Standards& standards, const InputFacts& inputs) {
   const TypeLimits& limits = standards.type(device.dtype);
   if (figures.nonfinite_unequal != 0) {
-    return {Verdict::error,
+    return {PrecheckVerdict::error,
             fmt::format(
                 "{} of {} elements are NaN or infinite on one side, or differ in sign; the first is {}: {} "
                 "instead of {}",
@@ -78,13 +78,13 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
   };
   const double wrong_share = static_cast<double>(figures.wrong) / static_cast<double>(figures.count);
   if (figures.max_units > limits.units_error) {
-    opinion = {Verdict::error, largest(limits.units_error)};
+    opinion = {PrecheckVerdict::error, largest(limits.units_error)};
   } else if (wrong_share > standards.limits().wrong_share) {
-    opinion = {Verdict::error,
+    opinion = {PrecheckVerdict::error,
                fmt::format("{} of {} elements have no correct digit; {}", human_count(figures.wrong),
                            human_count(figures.count), largest(std::nullopt))};
   } else if (figures.max_units > limits.units_warning) {
-    opinion = {Verdict::warning, largest(limits.units_warning)};
+    opinion = {PrecheckVerdict::warning, largest(limits.units_warning)};
   }
   // Sums that cancel leave the rounding of their terms. They are computed in float32 at least, so that an
   // error that is large relative to the whole output must be smaller than that rounding. A mask is not a
@@ -94,9 +94,9 @@ OutputVerdict judge_floats(const FloatFigures& figures, const TensorOutput& devi
       far_off && tensor::info(device.dtype).size < tensor::info(tensor::DType::float32).size
           ? tensor::DType::float32
           : device.dtype;
-  if (opinion.verdict == Verdict::error && inputs.input_scale > 0 && inputs.input_scale < kMask &&
+  if (opinion.verdict == PrecheckVerdict::error && inputs.input_scale > 0 && inputs.input_scale < kMask &&
       figures.max_absolute <= limits.units_warning * unit_at(summed_in, inputs.input_scale)) {
-    opinion.verdict = Verdict::warning;
+    opinion.verdict = PrecheckVerdict::warning;
     opinion.reason += "; no more than rounding of the inputs explains";
   }
   return opinion;
@@ -109,8 +109,8 @@ OutputVerdict judge_integers(const IntegerFigures& figures, const TensorOutput& 
       fmt::format("{} of {} elements differ, by at most {}; the first is {}: {} instead of {}",
                   human_count(figures.unequal), human_count(figures.count), figures.largest,
                   place_of(figures.first_unequal, device.shape), figures.device_at, figures.reference_at);
-  if (may_differ_by_one && figures.largest <= 1) return {Verdict::pass, what};
-  return {Verdict::error, what};
+  if (may_differ_by_one && figures.largest <= 1) return {PrecheckVerdict::pass, what};
+  return {PrecheckVerdict::error, what};
 }
 
 }  // namespace msprobe::precheck

@@ -15,7 +15,7 @@
 namespace msprobe::precheck {
 
 struct OutputVerdict {
-  Verdict verdict = Verdict::pass;
+  PrecheckVerdict verdict = PrecheckVerdict::pass;
   std::string reason;
 };
 

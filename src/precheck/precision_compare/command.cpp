@@ -108,12 +108,12 @@ class PrecisionCommand final : public Command {
     Coverage coverage;
     std::string worst;
     for (const OperationResult& operation : result.operations) {
-      const Status status = operation.worst();
-      passes += status == Status::pass;
-      skips += status == Status::skip;
-      if (status == Status::skip && operation.unjudged)
+      const PythonStatus status = operation.worst();
+      passes += status == PythonStatus::pass;
+      skips += status == PythonStatus::skip;
+      if (status == PythonStatus::skip && operation.unjudged)
         coverage.miss("an output of it has no figure to judge by", operation.name);
-      if (status != Status::error) continue;
+      if (status != PythonStatus::error) continue;
       constexpr std::size_t kShown = 10;
       if (++errors <= kShown) {
         worst += "\n  " + report::paint("error", report::Color::red, color) + "  " + display(operation.name);

@@ -20,23 +20,23 @@ constexpr const char* kSortedHint =
     "如果topk精度不达标，请检查是否是该原因导致的。";
 
 /// Collects the rows of one operation.
-class Operation {
+class OperationRows {
  public:
-  explicit Operation(const OutputName& name) : operation_(name.operation) { result_.name = name.api; }
+  explicit OperationRows(const OutputName& name) : operation_(name.operation) { result_.name = name.api; }
 
   /// Adds a row. A row that `may_lack` figures has nothing to judge, and counts only without other rows.
   /// `known`: both files have it, and the pre-check did not skip it.
-  void add(Direction direction, const PairRow& row, bool may_lack, bool known) {
-    result_.unjudged = result_.unjudged || (known && row.status == Status::skip);
-    Side& side = sides_[direction == Direction::backward];
+  void add(CallDirection direction, const PairRow& row, bool may_lack, bool known) {
+    result_.unjudged = result_.unjudged || (known && row.status == PythonStatus::skip);
+    DirectionRows& side = sides_[direction == CallDirection::backward];
     side.rows += 1;
-    side.errors += row.status == Status::error;
-    side.passes += row.status == Status::pass;
-    side.skips += row.status == Status::skip && !may_lack;
-    if (row.status == Status::skip) side.last_skip = row.message;
-    if (row.status == Status::pass || row.reason.empty() || may_lack) return;
+    side.errors += row.status == PythonStatus::error;
+    side.passes += row.status == PythonStatus::pass;
+    side.skips += row.status == PythonStatus::skip && !may_lack;
+    if (row.status == PythonStatus::skip) side.last_skip = row.message;
+    if (row.status == PythonStatus::pass || row.reason.empty() || may_lack) return;
     // The first of the worst reasons stays.
-    const bool is_error = row.status == Status::error;
+    const bool is_error = row.status == PythonStatus::error;
     if (is_error > reason_is_error_ || result_.reason.empty()) {
       const std::string_view output =
           std::string_view(row.name).substr(std::min(result_.name.size() + 1, row.name.size()));
@@ -48,38 +48,38 @@ class Operation {
   OperationResult finish() {
     result_.forward = sides_[0].status();
     result_.backward = sides_[1].status();
-    if (result_.forward == Status::skip) result_.message = sides_[0].last_skip;
+    if (result_.forward == PythonStatus::skip) result_.message = sides_[0].last_skip;
     if (dump::is_listed("any_order", operation_) &&
-        (result_.forward == Status::error || result_.backward == Status::error))
+        (result_.forward == PythonStatus::error || result_.backward == PythonStatus::error))
       result_.message += kSortedHint;
     return std::move(result_);
   }
 
  private:
-  struct Side {
+  struct DirectionRows {
     std::size_t rows = 0;
     std::size_t errors = 0;
     std::size_t passes = 0;
     std::size_t skips = 0;
     std::string last_skip;
 
-    Status status() const {
-      if (rows == 0) return Status::none;
-      if (errors != 0) return Status::error;
-      return passes == 0 || skips != 0 ? Status::skip : Status::pass;
+    PythonStatus status() const {
+      if (rows == 0) return PythonStatus::none;
+      if (errors != 0) return PythonStatus::error;
+      return passes == 0 || skips != 0 ? PythonStatus::skip : PythonStatus::pass;
     }
   };
 
   std::string operation_;
   OperationResult result_;
-  Side sides_[2];
+  DirectionRows sides_[2];
   bool reason_is_error_ = false;
 };
 
 PairRow skipped(const DetailsRow& row, std::string message, std::string reason) {
   PairRow skip;
   skip.name = row.name;
-  skip.status = Status::skip;
+  skip.status = PythonStatus::skip;
   skip.message = std::move(message);
   skip.reason = std::move(reason);
   return skip;
@@ -98,7 +98,7 @@ bool has_no_elements(std::string_view shape) {
 /// Whether a row has figures. The pre-check leaves the row of an operation that it skipped blank.
 bool has_figures(const DetailsRow& row) {
   return std::ranges::any_of(
-      row.figures, [](const FigureField& figure) { return figure.kind != FigureField::Kind::blank; });
+      row.figures, [](const FigureField& figure) { return figure.kind != FigureField::FieldKind::blank; });
 }
 
 class PrecisionComparison {
@@ -118,7 +118,7 @@ class PrecisionComparison {
       take(row);
     }
     add_other_rows();
-    for (Operation& operation : open_) result_.operations.push_back(operation.finish());
+    for (OperationRows& operation : open_) result_.operations.push_back(operation.finish());
     return std::move(result_);
   }
 
@@ -127,7 +127,7 @@ class PrecisionComparison {
     const auto name = parse_output_name(row.name);
     if (!name)
       return at_once(skipped(row, "The API name " + row.name + " is invalid.", "not the name of an output"));
-    const RowsByName::Found found = other_names_.find(row.name);
+    const RowsByName::RowsOfName found = other_names_.find(row.name);
     if (found.count == 0) {
       ++result_.without_partner;
       return add(*name, skipped(row, "", "missing from the other device's file"), false);
@@ -152,7 +152,7 @@ class PrecisionComparison {
     warn(display(row.message));
     OperationResult own;
     own.name = row.name;
-    own.forward = own.backward = Status::skip;
+    own.forward = own.backward = PythonStatus::skip;
     own.message = row.message;
     own.reason = row.reason;
     own.unjudged = true;
@@ -197,16 +197,16 @@ class PrecisionComparison {
   const Standards& standards_;
   std::optional<Selection> selection_;
   PrecisionResult result_;
-  std::vector<Operation> open_;
+  std::vector<OperationRows> open_;
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 
 }  // namespace
 
-Status OperationResult::worst() const {
-  if (forward == Status::error || backward == Status::error) return Status::error;
-  if (forward == Status::skip || backward == Status::skip) return Status::skip;
-  return forward == Status::none ? backward : forward;
+PythonStatus OperationResult::worst() const {
+  if (forward == PythonStatus::error || backward == PythonStatus::error) return PythonStatus::error;
+  if (forward == PythonStatus::skip || backward == PythonStatus::skip) return PythonStatus::skip;
+  return forward == PythonStatus::none ? backward : forward;
 }
 
 PrecisionResult compare_precision(const DetailsFile& device, const DetailsFile& other,

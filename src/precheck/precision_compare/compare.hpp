@@ -15,14 +15,14 @@ namespace msprobe::precheck {
 
 struct OperationResult {
   std::string name;
-  Status forward = Status::none;  // none: it has no forward output
-  Status backward = Status::none;
+  PythonStatus forward = PythonStatus::none;  // none: it has no forward output
+  PythonStatus backward = PythonStatus::none;
   std::string message;    // of the Python tool
   std::string reason;     // reason of msprobe
   bool unjudged = false;  // an output has no verdict, although the pre-check did not skip it
 
   /// The worse status of both: error, else skip, else pass.
-  Status worst() const;
+  PythonStatus worst() const;
 };
 
 struct PrecisionResult {

@@ -22,8 +22,8 @@ constexpr std::array kNeeded = {
 FigureField to_figure(std::string_view text) {
   if (trimmed(text).empty()) return {};
   const auto number = parse_number(text);
-  if (!number) return {FigureField::Kind::text};
-  return {FigureField::Kind::number, *number};
+  if (!number) return {FigureField::FieldKind::text};
+  return {FigureField::FieldKind::number, *number};
 }
 
 /// The places of the columns that a file may have or must have.
@@ -99,14 +99,14 @@ DetailsFile DetailsFile::read(const ByteSource& file) {
 RowsByName::RowsByName(const DetailsFile& file) {
   rows_.reserve(file.rows.size());
   for (std::size_t i = 0; i < file.rows.size(); ++i) {
-    const auto [place, added] = rows_.try_emplace(file.rows[i].name, Found{1, i});
+    const auto [place, added] = rows_.try_emplace(file.rows[i].name, RowsOfName{1, i});
     if (!added) ++place->second.count;
   }
 }
 
-RowsByName::Found RowsByName::find(std::string_view name) const {
+RowsByName::RowsOfName RowsByName::find(std::string_view name) const {
   const auto found = rows_.find(name);
-  return found != rows_.end() ? found->second : Found{};
+  return found != rows_.end() ? found->second : RowsOfName{};
 }
 
 }  // namespace msprobe::precheck

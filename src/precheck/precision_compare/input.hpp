@@ -17,8 +17,8 @@ namespace msprobe::precheck {
 
 /// A field where a number should be.
 struct FigureField {
-  enum class Kind : std::uint8_t { blank, number, text };
-  Kind kind = Kind::blank;
+  enum class FieldKind : std::uint8_t { blank, number, text };
+  FieldKind kind = FieldKind::blank;
   double value = 0;
 };
 
@@ -48,14 +48,14 @@ class RowsByName {
  public:
   explicit RowsByName(const DetailsFile& file);
   /// How many rows have the name, and the first of them.
-  struct Found {
+  struct RowsOfName {
     std::size_t count = 0;
     std::size_t first = 0;
   };
-  Found find(std::string_view name) const;
+  RowsOfName find(std::string_view name) const;
 
  private:
-  std::unordered_map<std::string_view, Found> rows_;
+  std::unordered_map<std::string_view, RowsOfName> rows_;
 };
 
 }  // namespace msprobe::precheck

@@ -34,29 +34,30 @@ bool are_alike(double a, double b) {
 }
 
 /// A measure of the benchmark criterion: a figure of both sides, and the limit of their ratio.
-struct Ratio {
-  Measure measure;
+struct RatioMeasure {
+  PrecisionMeasure measure;
   Figure figure;
   double RatioLimits::*limit;
   const char* error;  // of the Python tool; null: shown only
 };
-constexpr Ratio kRatios[] = {
-    {Measure::small_share, Figure::small_share, &RatioLimits::small_share, "小值域错误比值"},
-    {Measure::rmse, Figure::rmse, &RatioLimits::rmse, "均方根误差比值"},
-    {Measure::max_relative, Figure::max_relative, &RatioLimits::max_relative, "相对误差最大值比值"},
-    {Measure::mean_relative, Figure::mean_relative, &RatioLimits::mean_relative, "相对误差平均值比值"},
-    {Measure::balance, Figure::balance, &RatioLimits::balance, nullptr},
+constexpr RatioMeasure kRatios[] = {
+    {PrecisionMeasure::small_share, Figure::small_share, &RatioLimits::small_share, "小值域错误比值"},
+    {PrecisionMeasure::rmse, Figure::rmse, &RatioLimits::rmse, "均方根误差比值"},
+    {PrecisionMeasure::max_relative, Figure::max_relative, &RatioLimits::max_relative, "相对误差最大值比值"},
+    {PrecisionMeasure::mean_relative, Figure::mean_relative, &RatioLimits::mean_relative,
+     "相对误差平均值比值"},
+    {PrecisionMeasure::balance, Figure::balance, &RatioLimits::balance, nullptr},
 };
 
 /// Rates that must be 0.
 struct Rate {
-  Measure measure;
+  PrecisionMeasure measure;
   Figure figure;
 };
 constexpr Rate kRates[] = {
-    {Measure::inf_nan_rate, Figure::inf_nan_rate},
-    {Measure::relative_rate, Figure::relative_rate},
-    {Measure::absolute_rate, Figure::absolute_rate},
+    {PrecisionMeasure::inf_nan_rate, Figure::inf_nan_rate},
+    {PrecisionMeasure::relative_rate, Figure::relative_rate},
+    {PrecisionMeasure::absolute_rate, Figure::absolute_rate},
 };
 
 class PairJudge {
@@ -89,7 +90,7 @@ class PairJudge {
 
   bool filled(std::initializer_list<Figure> figures) const {
     return std::ranges::all_of(
-        figures, [&](Figure figure) { return device_[figure].kind != FigureField::Kind::blank; });
+        figures, [&](Figure figure) { return device_[figure].kind != FigureField::FieldKind::blank; });
   }
 
   std::vector<Criterion> chosen() const {
@@ -143,15 +144,17 @@ class PairJudge {
 
   // The result of the row.
 
-  void worsen(Status status) {
-    const auto rank = [](Status each) { return each == Status::error ? 2 : each == Status::skip ? 1 : 0; };
-    if (row_.status == Status::none || rank(status) > rank(row_.status)) row_.status = status;
+  void worsen(PythonStatus status) {
+    const auto rank = [](PythonStatus each) {
+      return each == PythonStatus::error ? 2 : each == PythonStatus::skip ? 1 : 0;
+    };
+    if (row_.status == PythonStatus::none || rank(status) > rank(row_.status)) row_.status = status;
   }
   void note(const std::string& reason) { row_.reason += (row_.reason.empty() ? "" : "; ") + reason; }
-  Status skip(const std::string& reason) {
+  PythonStatus skip(const std::string& reason) {
     note(reason);
-    worsen(Status::skip);
-    return Status::skip;
+    worsen(PythonStatus::skip);
+    return PythonStatus::skip;
   }
 
   // Figures.
@@ -161,13 +164,13 @@ class PairJudge {
     const FigureField& field = row[figure];
     const std::string_view side = &row == &device_ ? "" : " of the other device";
     switch (field.kind) {
-      case FigureField::Kind::blank:
+      case FigureField::FieldKind::blank:
         skip(fmt::format("{}{} is blank", english_column_of(figure), side));
         return std::nullopt;
-      case FigureField::Kind::text:
+      case FigureField::FieldKind::text:
         skip(fmt::format("{}{} is not a number", english_column_of(figure), side));
         return std::nullopt;
-      case FigureField::Kind::number:
+      case FigureField::FieldKind::number:
         break;
     }
     if (field.value < 0) {
@@ -178,14 +181,14 @@ class PairJudge {
   }
 
   /// The status that NaN and Inf of a figure give: `pass` if both are finite.
-  Status nonfinite(Figure figure, double device, double other) {
-    if (std::isfinite(device) && std::isfinite(other)) return Status::pass;
+  PythonStatus nonfinite(Figure figure, double device, double other) {
+    if (std::isfinite(device) && std::isfinite(other)) return PythonStatus::pass;
     const std::string column(column_of(figure));
     if (!are_alike(device, other)) {
       row_.message += column + "inf或nan不一致\n";
       note(fmt::format("{} is {}, but {} on the other device", english_column_of(figure),
                        short_number(device, kReasonDigits), short_number(other, kReasonDigits)));
-      return Status::error;
+      return PythonStatus::error;
     }
     row_.message += column + "同为同号inf或nan\n";
     return skip(fmt::format("{} is {} on both devices", english_column_of(figure),
@@ -203,7 +206,7 @@ class PairJudge {
     const RatioLimits& limits =
         selection_ == Selection::release_8 ? standards_.ratios() : standards_.ratios(operation_);
     std::string errors;
-    for (const Ratio& each : kRatios) {
+    for (const RatioMeasure& each : kRatios) {
       const auto device = number(device_, each.figure);
       const auto other = number(other_, each.figure);
       if (!device || !other) continue;
@@ -211,9 +214,9 @@ class PairJudge {
       judged.value = ratio_of(*device, *other);
       const double limit = limits.*each.limit;
       judged.status = nonfinite(each.figure, *device, *other);
-      const bool is_nonfinite = judged.status != Status::pass;
+      const bool is_nonfinite = judged.status != PythonStatus::pass;
       if (*judged.value > limit) {
-        judged.status = Status::error;
+        judged.status = PythonStatus::error;
         if (each.error != nullptr) {
           note(fmt::format("{} {} is {} times that of the other device, {}; limit {}",
                            english_column_of(each.figure), short_number(*device, kReasonDigits),
@@ -222,21 +225,21 @@ class PairJudge {
         }
       }
       const bool decides = each.error != nullptr || is_nonfinite;
-      worsen(decides ? judged.status : Status::pass);
-      if (judged.status == Status::error && each.error != nullptr)
+      worsen(decides ? judged.status : PythonStatus::pass);
+      if (judged.status == PythonStatus::error && each.error != nullptr)
         errors += std::string("ERROR: ") + each.error + "超过阈值\n";
     }
     row_.message += errors;
   }
 
   /// Judges a rate of the device, which must be 0.
-  Status judge_rate(Measure measure, Figure figure) {
+  PythonStatus judge_rate(PrecisionMeasure measure, Figure figure) {
     const auto rate = number(device_, figure);
-    if (!rate) return Status::skip;
+    if (!rate) return PythonStatus::skip;
     Judged& judged = row_[measure];
-    judged = {*rate, *rate == 0 ? Status::pass : Status::error};
+    judged = {*rate, *rate == 0 ? PythonStatus::pass : PythonStatus::error};
     worsen(judged.status);
-    if (judged.status == Status::error)
+    if (judged.status == PythonStatus::error)
       note(fmt::format("{} is {}", english_column_of(figure), short_number(*rate, kReasonDigits)));
     return judged.status;
   }
@@ -244,7 +247,7 @@ class PairJudge {
   void judge_rates(bool accumulative) {
     std::vector<std::string> errors;
     for (const Rate& each : kRates) {
-      if (judge_rate(each.measure, each.figure) == Status::error)
+      if (judge_rate(each.measure, each.figure) == PythonStatus::error)
         errors.push_back("ERROR: " + std::string(column_of(each.figure)) + "超过阈值");
     }
     if (!accumulative) {
@@ -252,10 +255,10 @@ class PairJudge {
       return;
     }
     if (const auto balance = number(device_, Figure::balance)) {
-      Judged& judged = row_[Measure::balance];
-      judged = {*balance, *balance <= type_.accumulative_balance ? Status::pass : Status::error};
+      Judged& judged = row_[PrecisionMeasure::balance];
+      judged = {*balance, *balance <= type_.accumulative_balance ? PythonStatus::pass : PythonStatus::error};
       worsen(judged.status);
-      if (judged.status == Status::error) {
+      if (judged.status == PythonStatus::error) {
         errors.emplace_back("ERROR: 误差均衡性超过阈值");
         note(fmt::format("{} {} is above {}", english_column_of(Figure::balance),
                          short_number(*balance, kReasonDigits),
@@ -267,7 +270,7 @@ class PairJudge {
   }
 
   void judge_binary() {
-    if (judge_rate(Measure::binary, Figure::binary) == Status::error)
+    if (judge_rate(PrecisionMeasure::binary, Figure::binary) == PythonStatus::error)
       row_.message += "ERROR: 二进制一致错误率超过阈值\n";
   }
 
@@ -275,9 +278,9 @@ class PairJudge {
     const auto share = number(device_, Figure::thousandth);
     if (!share) return;
     const double least = standards_.limits().thousandth;
-    row_.thousandth = {*share, *share >= least ? Status::pass : Status::error};
+    row_.thousandth = {*share, *share >= least ? PythonStatus::pass : PythonStatus::error};
     worsen(row_.thousandth.status);
-    if (row_.thousandth.status == Status::error) {
+    if (row_.thousandth.status == PythonStatus::error) {
       row_.message += "ERROR: 双千指标不达标\n";
       note(fmt::format("only {} of the elements are within 0.1 %", short_number(*share, kReasonDigits)));
     }
@@ -285,11 +288,11 @@ class PairJudge {
 
   void judge_ulp() {
     const OtherLimits& limits = standards_.limits();
-    Status status = Status::pass;
+    PythonStatus status = PythonStatus::pass;
     if (is_float8(device_.dtype)) {
       row_.ulp_share = number(device_, Figure::ulp_share);
       if (!row_.ulp_share) return;
-      row_.ulp = status = *row_.ulp_share < limits.ulp_other_share ? Status::pass : Status::error;
+      row_.ulp = status = *row_.ulp_share < limits.ulp_other_share ? PythonStatus::pass : PythonStatus::error;
     } else {
       const auto mean = number(device_, Figure::mean_ulp);
       const auto other_mean = number(other_, Figure::mean_ulp);
@@ -299,24 +302,24 @@ class PairJudge {
       row_.ulp_share = share;
       if (!mean || !other_mean || !share || !other_share) return;
       row_.ulp_ratio = ratio_of(*share, *other_share);
-      const Status nonfinite_mean = nonfinite(Figure::mean_ulp, *mean, *other_mean);
-      const Status nonfinite_share = nonfinite(Figure::ulp_share, *share, *other_share);
-      if (nonfinite_mean == Status::error || nonfinite_share == Status::error) {
-        status = Status::error;
-      } else if (nonfinite_mean == Status::pass && nonfinite_share == Status::pass) {
+      const PythonStatus nonfinite_mean = nonfinite(Figure::mean_ulp, *mean, *other_mean);
+      const PythonStatus nonfinite_share = nonfinite(Figure::ulp_share, *share, *other_share);
+      if (nonfinite_mean == PythonStatus::error || nonfinite_share == PythonStatus::error) {
+        status = PythonStatus::error;
+      } else if (nonfinite_mean == PythonStatus::pass && nonfinite_share == PythonStatus::pass) {
         const bool good = device_.dtype == "torch.float32"
                               ? *mean < limits.ulp_float32_mean || *share < limits.ulp_float32_share ||
                                     *row_.ulp_ratio < limits.ulp_ratio
                               : *share < limits.ulp_other_share || *row_.ulp_ratio < limits.ulp_ratio;
-        row_.ulp = status = good ? Status::pass : Status::error;
+        row_.ulp = status = good ? PythonStatus::pass : PythonStatus::error;
       } else {
-        row_.ulp = status = Status::skip;
+        row_.ulp = status = PythonStatus::skip;
       }
     }
     worsen(status);
-    if (status != Status::error) return;
+    if (status != PythonStatus::error) return;
     row_.message += "ERROR: ULP误差不满足标准\n";
-    if (row_.ulp != Status::error) return;  // told above
+    if (row_.ulp != PythonStatus::error) return;  // told above
     note(fmt::format("{} of the elements are off by more than {} units in the last place",
                      short_number(*row_.ulp_share, kReasonDigits),
                      short_number(device_.dtype == "torch.float32" ? limits.ulp_float32 : limits.ulp_other,
@@ -351,7 +354,7 @@ std::optional<OutputName> parse_output_name(std::string_view name) {
       name.substr(before_direction + 1, behind_direction - before_direction - 1);
   if (direction == "forward") return parsed;
   if (direction != "backward") return std::nullopt;
-  parsed.direction = Direction::backward;
+  parsed.direction = CallDirection::backward;
   return parsed;
 }
 

@@ -15,7 +15,7 @@
 namespace msprobe::precheck {
 
 /// Measures of an output, each a value with its status, in the order of the result's columns.
-enum class Measure : std::uint8_t {
+enum class PrecisionMeasure : std::uint8_t {
   small_share,
   rmse,
   max_relative,
@@ -26,11 +26,11 @@ enum class Measure : std::uint8_t {
   absolute_rate,
   binary,
 };
-inline constexpr std::size_t kMeasureCount = static_cast<std::size_t>(Measure::binary) + 1;
+inline constexpr std::size_t kMeasureCount = static_cast<std::size_t>(PrecisionMeasure::binary) + 1;
 
 struct Judged {
   std::optional<double> value;
-  Status status = Status::none;
+  PythonStatus status = PythonStatus::none;
 };
 
 /// One row of the details.
@@ -40,22 +40,24 @@ struct PairRow {
   std::optional<double> mean_ulp;
   std::optional<double> ulp_share;
   std::optional<double> ulp_ratio;
-  Status ulp = Status::none;
+  PythonStatus ulp = PythonStatus::none;
   Judged thousandth;
-  Status status = Status::none;
+  PythonStatus status = PythonStatus::none;
   std::string algorithm;  // the Python tool's name; several joined by " + "
   std::string message;    // in the Python tool's words
   std::string reason;     // msprobe's, one line, in English
 
-  Judged& operator[](Measure measure) { return measures[static_cast<std::size_t>(measure)]; }
-  const Judged& operator[](Measure measure) const { return measures[static_cast<std::size_t>(measure)]; }
+  Judged& operator[](PrecisionMeasure measure) { return measures[static_cast<std::size_t>(measure)]; }
+  const Judged& operator[](PrecisionMeasure measure) const {
+    return measures[static_cast<std::size_t>(measure)];
+  }
 };
 
 /// `Torch.linalg.inv.0.forward.output.1`.
 struct OutputName {
   std::string_view api;        // "Torch.linalg.inv.0"
   std::string_view operation;  // "linalg.inv"
-  Direction direction = Direction::forward;
+  CallDirection direction = CallDirection::forward;
 };
 /// Takes a name apart; nothing for names of another form.
 std::optional<OutputName> parse_output_name(std::string_view name);

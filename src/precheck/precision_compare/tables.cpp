@@ -29,9 +29,9 @@ constexpr std::string_view kEnglishColumns =
     "ULP Errors Above Limit Ratio,ULP Result,Within 0.1 %,Within 0.1 % Result,Result";
 constexpr const char* kBlank = " ";
 
-report::Severity to_severity(Status status) {
-  if (status == Status::error) return report::Severity::error;
-  return status == Status::skip ? report::Severity::warning : report::Severity::none;
+report::Severity to_severity(PythonStatus status) {
+  if (status == PythonStatus::error) return report::Severity::error;
+  return status == PythonStatus::skip ? report::Severity::warning : report::Severity::none;
 }
 
 /// Appends cells in the form of the output format.
@@ -44,9 +44,9 @@ class CellWriter {
   }
 
   void text(std::string_view text) { cells_.emplace_back(report::Text{text}); }
-  void status(Status status) {
-    text(status == Status::none && !look_.spelled ? std::string_view()
-                                                  : status_word(status, Selection::release_26));
+  void status(PythonStatus status) {
+    text(status == PythonStatus::none && !look_.spelled ? std::string_view()
+                                                        : status_word(status, Selection::release_26));
   }
   void number(const std::optional<double>& value) {
     if (!value) {

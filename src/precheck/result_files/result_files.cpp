@@ -86,14 +86,14 @@ bool has_our_columns(const std::string& path, const std::vector<std::string>& co
 
 }  // namespace
 
-OutputRow skipped_row(std::string_view operation, Direction direction, std::string message,
+OutputRow skipped_row(std::string_view operation, CallDirection direction, std::string message,
                       std::string reason) {
   OutputRow row;
-  row.name =
-      std::string(operation) + (direction == Direction::forward ? ".forward.output.0" : ".backward.output.0");
-  row.status = Status::skip;
+  row.name = std::string(operation) +
+             (direction == CallDirection::forward ? ".forward.output.0" : ".backward.output.0");
+  row.status = PythonStatus::skip;
   row.message = std::move(message);
-  row.verdict = Verdict::skip;
+  row.verdict = PrecheckVerdict::skip;
   row.reason = std::move(reason);
   return row;
 }
@@ -230,7 +230,7 @@ std::string ResultFiles::result_text(const OperationReport& report) const {
   std::vector<std::string> fields = {report.name, std::string(status_word(report.forward, style_.selection)),
                                      std::string(status_word(report.backward, style_.selection))};
   // An exception without a text still has a message.
-  const bool skipped = report.forward == Status::skip;
+  const bool skipped = report.forward == PythonStatus::skip;
   if (!report.message.empty() || skipped || style_.ours) fields.push_back(report.message);
   if (style_.ours) {
     fields.emplace_back(verdict_word(report.forward_verdict));

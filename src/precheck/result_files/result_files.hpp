@@ -21,11 +21,11 @@ enum class CallOverflow : std::uint8_t { none, both, reference, device };
 /// The final results of one operation.
 struct OperationReport {
   std::string name;  // "Torch.matmul.0"
-  Status forward = Status::none;
-  Status backward = Status::none;
+  PythonStatus forward = PythonStatus::none;
+  PythonStatus backward = PythonStatus::none;
   std::string message;  // the Python tool's
-  Verdict forward_verdict = Verdict::none;
-  Verdict backward_verdict = Verdict::none;
+  PrecheckVerdict forward_verdict = PrecheckVerdict::none;
+  PrecheckVerdict backward_verdict = PrecheckVerdict::none;
   std::string reason;  // ours
   std::vector<OutputRow> rows;
   bool excluded = false;                 // a rule, or the user, wants it not called
@@ -34,7 +34,7 @@ struct OperationReport {
 };
 
 /// A row that says why a direction was not judged, as the Python tool has it.
-OutputRow skipped_row(std::string_view operation, Direction direction, std::string message,
+OutputRow skipped_row(std::string_view operation, CallDirection direction, std::string message,
                       std::string reason);
 
 struct ResultStyle {

@@ -76,23 +76,23 @@ std::string spelled_figure(const FigureValue& figure) {
   return std::isnan(figure.value) ? "nan" : fmt::format("{:.14f}", figure.value);
 }
 
-std::string_view status_word(Status status, Selection selection) {
+std::string_view status_word(PythonStatus status, Selection selection) {
   switch (status) {
-    case Status::pass:
+    case PythonStatus::pass:
       return "pass";
-    case Status::warning:
+    case PythonStatus::warning:
       return selection == Selection::release_8 ? "Warning" : "warning";
-    case Status::error:
+    case PythonStatus::error:
       return "error";
-    case Status::skip:
+    case PythonStatus::skip:
       return "SKIP";
-    case Status::none:
+    case PythonStatus::none:
       break;
   }
   return " ";
 }
 
-std::string_view verdict_word(Verdict verdict) {
+std::string_view verdict_word(PrecheckVerdict verdict) {
   constexpr std::string_view kNames[] = {"", "pass", "skip", "warning", "error"};
   return kNames[static_cast<std::size_t>(verdict)];
 }

@@ -18,8 +18,8 @@ std::string_view english_column_of(Figure figure);
 std::string spelled_figure(const FigureValue& figure);
 
 /// `pass`, `warning` (release 8: `Warning`), `error`, `SKIP`, or a blank.
-std::string_view status_word(Status status, Selection selection);
+std::string_view status_word(PythonStatus status, Selection selection);
 /// The word for msprobe's verdict: `pass`, `warning`, `error`, `skip`, or nothing.
-std::string_view verdict_word(Verdict verdict);
+std::string_view verdict_word(PrecheckVerdict verdict);
 
 }  // namespace msprobe::precheck

@@ -61,8 +61,8 @@ class OutputReader {
   }
 
  private:
-  Output output(Node node) {
-    Output result;
+  CallOutput output(Node node) {
+    CallOutput result;
     if (entry_.is(node, NodeKind::null)) return result;
     if (!entry_.is(node, NodeKind::object)) refuse("an output is not an object");
     Node content = Entry::kNone;
@@ -84,16 +84,17 @@ class OutputReader {
         break;
       case Tag::boolean:
         if (!entry_.is(content, NodeKind::boolean)) refuse("true or false is expected");
-        result.value = ScalarOutput{ScalarOutput::Kind::boolean, entry_.boolean(content) ? "True" : "False"};
+        result.value =
+            ScalarOutput{ScalarOutput::ScalarKind::boolean, entry_.boolean(content) ? "True" : "False"};
         break;
       case Tag::integer:
-        result.value = ScalarOutput{ScalarOutput::Kind::integer, std::string(text(content))};
+        result.value = ScalarOutput{ScalarOutput::ScalarKind::integer, std::string(text(content))};
         break;
       case Tag::real:
         result.value = real(content);
         break;
       case Tag::text:
-        result.value = ScalarOutput{ScalarOutput::Kind::text, python_repr(text(content))};
+        result.value = ScalarOutput{ScalarOutput::ScalarKind::text, python_repr(text(content))};
         break;
       case Tag::other:
         result.value = OtherOutput{std::string(text(content))};
@@ -115,8 +116,8 @@ class OutputReader {
     return entry_.text(node);
   }
 
-  Output::List list(Node node, bool tuple) {
-    Output::List result;
+  CallOutput::List list(Node node, bool tuple) {
+    CallOutput::List result;
     result.tuple = tuple;
     entry_.children(node, [&](Node child) { result.elements.push_back(output(child)); });
     return result;
@@ -126,7 +127,7 @@ class OutputReader {
     const std::string_view spelled = text(node);
     const auto value = parse_number(spelled);
     if (!value) refuse("a number is expected");
-    return {ScalarOutput::Kind::real, std::string(spelled), *value};
+    return {ScalarOutput::ScalarKind::real, std::string(spelled), *value};
   }
 
   TensorOutput tensor(Node node) {

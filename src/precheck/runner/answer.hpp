@@ -22,9 +22,9 @@ struct CallError {
 };
 
 struct SideOutputs {
-  Output reference;
-  Output device;  // nothing if only the reference was asked for
-  Output last;    // of a backward of the reference alone: the output of the last of its steps, or nothing
+  CallOutput reference;
+  CallOutput device;  // nothing if only the reference was asked for
+  CallOutput last;    // of a backward of the reference alone: the output of the last of its steps, or nothing
 };
 
 /// The outputs point into `bytes`.

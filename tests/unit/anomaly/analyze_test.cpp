@@ -124,7 +124,7 @@ TEST_CASE("task nan_check: what the device raised is an anomaly, and what is not
   all.all = true;
   CHECK(told(analysis.ranks, look(all).roots) == "0 Torch.log.0.forward");
   AnalyzeOptions levels;
-  levels.listing = anomaly::Listing::levels;
+  levels.listing = anomaly::AnomalyListing::levels;
   CHECK_FALSE(look(levels).anomaly());
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].find("task nan_check, which has no values to list by") != std::string::npos);
@@ -275,7 +275,7 @@ TEST_CASE("a backward follows from what its forward kept") {
 }
 
 TEST_CASE("the user's own frame") {
-  const Rules rules = default_rules();
+  const AnomalyRules rules = default_rules();
   const std::vector<std::string> frames = {
       "File /usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a, \n b",
       "File /data/model.py, line 2, in c, \n d", "File /data/main.py, line 3, in e, \n f"};

@@ -191,7 +191,7 @@ TEST_CASE("what a transfer receives into is no input") {
 }
 
 TEST_CASE("inputs that are only written to are left out") {
-  Places places;
+  ArgumentPlaces places;
   places.positions = {0};
   places.names = {"tensor"};
   const auto inputs = [&](const std::string& text) {

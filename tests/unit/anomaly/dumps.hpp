@@ -85,9 +85,9 @@ inline RankInput rank_of(std::int64_t number, const std::vector<std::string>& en
 }
 
 /// "1 Torch.exp.0.forward, …" of roots.
-inline std::string told(const std::vector<RankInput>& ranks, const std::vector<Root>& roots) {
+inline std::string told(const std::vector<RankInput>& ranks, const std::vector<AnomalyRoot>& roots) {
   std::string out;
-  for (const Root& root : roots)
+  for (const AnomalyRoot& root : roots)
     out += (out.empty() ? "" : ", ") + std::to_string(ranks[root.rank].number) + " " + root.entry.name;
   return out;
 }

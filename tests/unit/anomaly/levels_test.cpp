@@ -47,7 +47,7 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("levels of the golden entries, before and after the ignore rules") {
   const auto file = open_file(golden("levels.json"));
-  const Rules rules = default_rules();
+  const AnomalyRules rules = default_rules();
   std::map<std::string, dump::Entry> entries;
   std::map<std::string, Expected> expected;
   dump::MemberStream stream(*file);
@@ -75,13 +75,14 @@ TEST_CASE("levels of the golden entries, before and after the ignore rules") {
   REQUIRE(expected.size() == 30);
   for (const auto& [name, entry] : entries) {
     CAPTURE(name);
-    const Level level = level_of(find_scene(entry, rules));
+    const AnomalyLevel level = level_of(find_scene(entry, rules));
     CHECK(level_name(level) == expected[name].before);
-    CHECK(level_name(is_expected_bad(name, entry, rules) ? Level::none : level) == expected[name].after);
+    CHECK(level_name(is_expected_bad(name, entry, rules) ? AnomalyLevel::none : level) ==
+          expected[name].after);
   }
   // The list holds those that are left.
   std::map<std::string, std::string> listed;
-  for (const EntryFinding& finding : list_entries(*file, anomaly::Listing::levels, rules).found)
+  for (const EntryFinding& finding : list_entries(*file, anomaly::AnomalyListing::levels, rules).found)
     listed[finding.name] = level_name(finding.level);
   for (const auto& [name, levels] : expected)
     CHECK((listed.contains(name) ? listed[name] : "none") == levels.after);
@@ -93,7 +94,7 @@ TEST_CASE("a level tells where the bad values stand") {
                R"(]], "input_kwargs": {"a": )" + tensor_json('c') + R"(, "b": )" + tensor_json('i') +
                R"(}, "output": )" + tensors("cn") + "}"});
   const auto found =
-      list_entries(*memory_source(text, "dump.json"), anomaly::Listing::levels, default_rules()).found;
+      list_entries(*memory_source(text, "dump.json"), anomaly::AnomalyListing::levels, default_rules()).found;
   REQUIRE(found.size() == 1);
   CHECK(found[0].scene == Scene::input_bad_output_bad);
   CHECK(found[0].bad_arguments == std::vector<std::size_t>{1});

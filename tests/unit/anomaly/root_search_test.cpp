@@ -15,7 +15,7 @@ using Ranks = std::vector<RankInput>;
 
 void ignore(Remark /*kind*/, const std::string& /*text*/) {}
 
-std::vector<Root> search(const Ranks& ranks, bool all = false) {
+std::vector<AnomalyRoot> search(const Ranks& ranks, bool all = false) {
   return search_roots(ranks, default_rules(), all, ignore);
 }
 std::string first(const Ranks& ranks) {
@@ -24,7 +24,7 @@ std::string first(const Ranks& ranks) {
 std::string everything(const Ranks& ranks) {
   return told(ranks, search(ranks, true));
 }
-std::string path(const Ranks& ranks, const Root& root) {
+std::string path(const Ranks& ranks, const AnomalyRoot& root) {
   std::string out;
   for (const Reached& reached : root.path) {
     out += (out.empty() ? "" : ", ") + std::to_string(ranks[reached.rank].number) + " from " +
@@ -48,7 +48,7 @@ TEST_CASE("a mask that goes no further is not blamed while there is something el
   CHECK(told(only, roots) == "0 Tensor.masked_fill.0.forward");
   REQUIRE(roots.size() == 1);
   CHECK(roots[0].contained);
-  CHECK(roots[0].phase == Phase::otherwise);
+  CHECK(roots[0].phase == RootPhase::otherwise);
 }
 
 TEST_CASE("an Inf that a cast takes away hides no later fault") {
@@ -151,7 +151,7 @@ TEST_CASE("bad values that never go into communication are found after it") {
                     rank_of(1, {all_reduce(0, "c", "c", "[0, 1]"), all_reduce(1, "c", "c", "[0, 1]")})};
   const auto roots = search(ranks);
   CHECK(told(ranks, roots) == "0 Torch.log.0.forward");
-  CHECK(roots[0].phase == Phase::after);
+  CHECK(roots[0].phase == RootPhase::after);
 }
 
 TEST_CASE("calls are matched by exact group and running number") {

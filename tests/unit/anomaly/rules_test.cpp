@@ -14,7 +14,7 @@ using namespace msprobe::anomaly;
 namespace {
 
 /// The rules with a file in front of them.
-Rules with(const std::string& text) {
+AnomalyRules with(const std::string& text) {
   const test::ScratchDirectory scratch;
   scratch.put("rules.yaml", text);
   return load_rules(scratch / "rules.yaml");
@@ -23,7 +23,7 @@ Rules with(const std::string& text) {
 }  // namespace
 
 TEST_CASE("which entries are communication") {
-  const Rules rules = default_rules();
+  const AnomalyRules rules = default_rules();
   // The list of the Python tool, and what its words catch besides.
   for (const char* api : {"send",
                           "recv",
@@ -56,7 +56,7 @@ TEST_CASE("which entries are communication") {
 }
 
 TEST_CASE("a file replaces what it names and nothing else") {
-  const Rules rules =
+  const AnomalyRules rules =
       with("never_blamed: [Torch.mine]\nnorm_jump_above: 7\nexpected_bad:\n  a.b: {inputs: [2, out]}\n");
   CHECK(rules.never_blamed == std::vector<std::string>{"Torch.mine"});
   CHECK(rules.norm_jump_above == 7);
@@ -67,10 +67,10 @@ TEST_CASE("a file replaces what it names and nothing else") {
 }
 
 TEST_CASE("every list of operations takes the place of the table's") {
-  const Rules rules = with(
+  const AnomalyRules rules = with(
       "names_source: [a]\nnames_destination: [b]\nwrite_only_inputs: {c: [3, into]}\nnever_blamed: "
       "[Torch.d]\n");
-  const Rules built_in = default_rules();
+  const AnomalyRules built_in = default_rules();
   CHECK(rules.names_source == NameSet{"a"});
   CHECK(rules.names_destination == NameSet{"b"});
   CHECK(rules.never_blamed == std::vector<std::string>{"Torch.d"});

@@ -34,7 +34,7 @@ class Scratch : public test::ScratchDirectory {
   }
 };
 
-std::string complaint(const std::string& path, const LoadOptions& options = {}) {
+std::string complaint(const std::string& path, const CheckpointLoadOptions& options = {}) {
   try {
     load(path, options);
   } catch (const Error& error) {
@@ -51,9 +51,9 @@ std::string complaint(const std::string& path, const LoadOptions& options = {}) 
     CHECK_MESSAGE(message_.find(words) != std::string::npos, "got: '" << message_ << "'"); \
   } while (false)
 
-const Entry& find(const Checkpoint& checkpoint, const std::string& name) {
+const CheckpointEntry& find(const Checkpoint& checkpoint, const std::string& name) {
   const auto found = std::find_if(checkpoint.entries.begin(), checkpoint.entries.end(),
-                                  [&](const Entry& entry) { return entry.parameter.name == name; });
+                                  [&](const CheckpointEntry& entry) { return entry.parameter.name == name; });
   REQUIRE_MESSAGE(found != checkpoint.entries.end(), name);
   return *found;
 }
@@ -93,7 +93,7 @@ TEST_CASE("everything that a real rank file may hold is decoded, element by elem
     CAPTURE(name);
     if (!tensor.is_object()) continue;  // extra state
     ++tensors;
-    const Entry& entry = find(rich, name);
+    const CheckpointEntry& entry = find(rich, name);
     CHECK(entry.problem.empty());
     CHECK(tensor::info(entry.parameter.dtype).name == tensor["dtype"].get<std::string>());
     CHECK(entry.parameter.shape == tensor["shape"].get<Shape>());
@@ -110,7 +110,7 @@ TEST_CASE("optimizer state is left out unless asked for, and then known by its r
   const std::string rich = (data_folder() / "golden" / "ckpt" / "checkpoints" / "rich").string();
   const Checkpoint with = load(rich, {.optimizer = true, .allow_partial = false});
   CHECK(with.entries.size() > load(rich, {}).entries.size());
-  CHECK(std::any_of(with.entries.begin(), with.entries.end(), [](const Entry& entry) {
+  CHECK(std::any_of(with.entries.begin(), with.entries.end(), [](const CheckpointEntry& entry) {
     return entry.parameter.name.starts_with("mp_rank_00.optimizer.");
   }));
 }
@@ -165,8 +165,9 @@ TEST_CASE("metadata that sends a reader out of its folder or beyond a file") {
     CHECK(text != metadata);
     scratch.put("dcp/.metadata", text);
     const Checkpoint checkpoint = load(scratch / "dcp", {});
-    return static_cast<std::size_t>(std::count_if(checkpoint.entries.begin(), checkpoint.entries.end(),
-                                                  [](const Entry& entry) { return !entry.problem.empty(); }));
+    return static_cast<std::size_t>(
+        std::count_if(checkpoint.entries.begin(), checkpoint.entries.end(),
+                      [](const CheckpointEntry& entry) { return !entry.problem.empty(); }));
   };
   CHECK(replaced("__1_0.distcp", "../_0.distcp") > 0);
   CHECK(replaced("__1_0.distcp", "/_1_0.distcp") > 0);
@@ -178,13 +179,13 @@ TEST_CASE("metadata that sends a reader out of its folder or beyond a file") {
   scratch.put("dcp/.metadata", metadata);
   const Checkpoint linked = load(scratch / "dcp", {});
   CHECK(std::any_of(linked.entries.begin(), linked.entries.end(),
-                    [](const Entry& e) { return !e.problem.empty(); }));
+                    [](const CheckpointEntry& e) { return !e.problem.empty(); }));
   // A file that is shorter than the metadata says is noticed when it is read.
   fs::remove(scratch / "dcp/__1_0.distcp");
   scratch.put("dcp/__1_0.distcp", read_text(real / "__1_0.distcp").substr(0, 1000));
   const Checkpoint cut = load(scratch / "dcp", {});
   std::size_t failures = 0;
-  for (const Entry& entry : cut.entries) {
+  for (const CheckpointEntry& entry : cut.entries) {
     try {
       values_of(entry.parameter);
     } catch (const FormatError&) {

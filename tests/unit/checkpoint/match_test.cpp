@@ -12,12 +12,12 @@ namespace {
 
 using tensor::DType;
 
-Entry named(const std::string& name, const Shape& shape = {1}, float first = 0) {
+CheckpointEntry named(const std::string& name, const Shape& shape = {1}, float first = 0) {
   std::vector<float> values;
   std::int64_t count = 1;
   for (const std::int64_t length : shape) count *= length;
   for (std::int64_t i = 0; i < count; ++i) values.push_back(first + static_cast<float>(i));
-  Entry entry;
+  CheckpointEntry entry;
   entry.parameter = in_memory(DType::float32, shape, values, name);
   return entry;
 }

@@ -48,7 +48,7 @@ TEST_CASE("a gated projection keeps its halves apart, by the shape of the second
     slices.push_back(saved(concatenate({narrow(gate, 0, 3 * rank, 3), narrow(up, 0, 3 * rank, 3)}, 0)));
   }
   std::map<std::string, Parameter> siblings = {{"mlp.linear_fc2.weight", matrix(4, 3)}};
-  Entry entry = merge_slices("mlp.linear_fc1.weight", slices, context(siblings));
+  CheckpointEntry entry = merge_slices("mlp.linear_fc1.weight", slices, context(siblings));
   CHECK(entry.problem.empty());
   CHECK(entry.parameter.shape == Shape{12, 4});
   CHECK(elements<float>(entry.parameter) == elements<float>(concatenate({gate, up}, 0)));
@@ -77,7 +77,7 @@ TEST_CASE("an odd number of rows has no halves, which is a problem of that param
   std::map<std::string, Parameter> none;
   MergeContext gated = context(none);
   gated.gated = true;
-  const Entry entry = merge_slices("mlp.linear_fc1.weight", {matrix(3, 2), matrix(3, 2)}, gated);
+  const CheckpointEntry entry = merge_slices("mlp.linear_fc1.weight", {matrix(3, 2), matrix(3, 2)}, gated);
   CHECK(entry.problem.find("has no halves") != std::string::npos);
 }
 
@@ -108,24 +108,27 @@ TEST_CASE("experts side by side in one tensor, over tensor and expert ranks") {
     ins.push_back(merge_slices("mlp.experts.weight1", in_slices, rules).parameter);
     outs.push_back(merge_slices("mlp.experts.weight2", out_slices, rules).parameter);
   }
-  const Entry joined_in = join_expert_groups("mlp.experts.weight1", ins);
+  const CheckpointEntry joined_in = join_expert_groups("mlp.experts.weight1", ins);
   CHECK(joined_in.problem.empty());
   CHECK(elements<float>(joined_in.parameter) == elements<float>(in));
   CHECK(joined_in.parameter.shown_shape() == Shape{kHidden, kExperts * 2 * kInner});
-  const Entry joined_out = join_expert_groups("mlp.experts.weight2", outs);
+  const CheckpointEntry joined_out = join_expert_groups("mlp.experts.weight2", outs);
   CHECK(elements<float>(joined_out.parameter) == elements<float>(out));
   CHECK(joined_out.parameter.shown_shape() == Shape{kExperts * kInner, kHidden});
 }
 
 TEST_CASE("copies on all ranks stay copies, and unknown names keep their slices for a second guess") {
   std::map<std::string, Parameter> none;
-  const Entry norm = merge_slices("input_layernorm.weight", {matrix(2, 2), matrix(2, 2)}, context(none));
+  const CheckpointEntry norm =
+      merge_slices("input_layernorm.weight", {matrix(2, 2), matrix(2, 2)}, context(none));
   CHECK(norm.replicas.size() == 1);
   CHECK(norm.slices.empty());
-  const Entry odd = merge_slices("adapter.mystery.weight", {matrix(2, 2), matrix(2, 2)}, context(none));
+  const CheckpointEntry odd =
+      merge_slices("adapter.mystery.weight", {matrix(2, 2), matrix(2, 2)}, context(none));
   CHECK(odd.replicas.size() == 1);
   CHECK(odd.slices.size() == 2);
-  const Entry broken = merge_slices("input_layernorm.weight", {matrix(2, 2), matrix(2, 3)}, context(none));
+  const CheckpointEntry broken =
+      merge_slices("input_layernorm.weight", {matrix(2, 2), matrix(2, 3)}, context(none));
   CHECK(broken.problem.find("[2, 3] on rank 1") != std::string::npos);
 }
 

@@ -83,7 +83,7 @@ Parameter shattered(const Dense& dense, std::mt19937& random) {
       begin.push_back(cuts[i][k]);
       size.push_back(cuts[i][k + 1] - cuts[i][k]);
     }
-    Block block = as_parameter(box(dense, begin, size)).blocks[0];
+    ParameterBlock block = as_parameter(box(dense, begin, size)).blocks[0];
     block.offset = begin;
     whole_one.blocks.push_back(block);
   });

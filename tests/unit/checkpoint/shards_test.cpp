@@ -20,10 +20,10 @@ Shard shard(const Shape& offset, const Shape& size, const std::vector<float>& va
   return {in_memory(DType::float32, size, values), offset, whole, "file", ""};
 }
 
-Entry joined_of(const std::vector<Shard>& shards) {
+CheckpointEntry joined_of(const std::vector<Shard>& shards) {
   ShardJoiner joiner;
   for (const Shard& each : shards) joiner.add("w", each);
-  std::vector<Entry> entries = joiner.finish();
+  std::vector<CheckpointEntry> entries = joiner.finish();
   REQUIRE(entries.size() == 1);
   return entries[0];
 }
@@ -31,7 +31,7 @@ Entry joined_of(const std::vector<Shard>& shards) {
 }  // namespace
 
 TEST_CASE("parts are put in their places, in whatever order they come") {
-  const Entry entry = joined_of(
+  const CheckpointEntry entry = joined_of(
       {shard({1, 0}, {1, 2}, {3, 4}), shard({0, 2}, {2, 1}, {9, 8}), shard({0, 0}, {1, 2}, {1, 2})});
   CHECK(entry.problem.empty());
   CHECK(entry.parameter.shape == Shape{2, 3});
@@ -39,7 +39,7 @@ TEST_CASE("parts are put in their places, in whatever order they come") {
 }
 
 TEST_CASE("a part that comes twice is a copy of the first") {
-  const Entry entry =
+  const CheckpointEntry entry =
       joined_of({shard({0}, {2}, {1, 2}), shard({2}, {1}, {3}), shard({2}, {1}, {4}), shard({2}, {0}, {})});
   CHECK(entry.problem.empty());
   CHECK(elements<float>(entry.parameter) == std::vector<float>{1, 2, 3});

@@ -5,7 +5,7 @@
 
 #include <string>
 
-using msprobe::code_mapping::Node;
+using msprobe::code_mapping::IrNode;
 using msprobe::code_mapping::Nodes;
 
 namespace {
@@ -37,7 +37,7 @@ subgraph @91_after_grad_247() {
 
 std::string scopes(const Nodes& nodes, std::string_view name) {
   std::string text;
-  for (const Node* node : nodes.find(name)) text += std::string(node->scope) + ";";
+  for (const IrNode* node : nodes.find(name)) text += std::string(node->scope) + ";";
   return text;
 }
 

@@ -46,7 +46,7 @@ void check_table(const std::string& file, const std::string& line, KeyGroup plac
   CAPTURE(line);
   const auto keys = documented(file, line);
   CHECK(keys.size() == keys_of(place).size());
-  for (const Key& key : keys_of(place)) {
+  for (const ConfigKey& key : keys_of(place)) {
     CAPTURE(key.name);
     const auto found = keys.find(key.name);
     REQUIRE(found != keys.end());
@@ -77,7 +77,7 @@ TEST_CASE("a key stands once in its place") {
   for (const KeyGroup place : {KeyGroup::common, KeyGroup::task, KeyGroup::load, KeyGroup::free_benchmark,
                                KeyGroup::grad_probe, KeyGroup::kernels}) {
     std::map<std::string_view, int> times;
-    for (const Key& key : keys_of(place)) CHECK(++times[key.name] == 1);
+    for (const ConfigKey& key : keys_of(place)) CHECK(++times[key.name] == 1);
   }
 }
 

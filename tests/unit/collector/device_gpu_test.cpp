@@ -91,7 +91,7 @@ TEST_CASE("device: results of many tensors come in one fetch") {
   };
   const Counts before = counts();
   for (std::size_t begin = 0; begin < tensors.size(); begin += 50) {
-    std::vector<gpu::Request> requests;
+    std::vector<gpu::TensorRequest> requests;
     for (std::size_t i = begin; i < begin + 50; ++i)
       requests.push_back({view_of(tensors[i]), gpu::kStatistics, 1000 + i});
     one.measure(begin == 0 ? nullptr : &got, requests, take);
@@ -119,7 +119,7 @@ TEST_CASE("device: where there is no more room results are fetched, and nothing 
   if (fake().empty()) return;
   gpu::Gpu one = open(cuda(), 0);
   const std::vector<float> values(3, 2.0F);
-  const std::vector<gpu::Request> requests(7000, {view_of(values), gpu::kStatistics, 5});
+  const std::vector<gpu::TensorRequest> requests(7000, {view_of(values), gpu::kStatistics, 5});
   int taken = 0;
   const auto take = [&](std::uint64_t name, const DeviceResults& results) {
     CHECK(name == 5);
@@ -185,7 +185,7 @@ TEST_CASE("device: more streams than there is room for work one after another") 
   if (fake().empty()) return;
   gpu::Gpu one = open(cuda(), 0);
   const std::vector<float> values(50'000, 0.25F);
-  const std::vector<gpu::Request> request = {{view_of(values), gpu::kStatistics | gpu::kCrc, 5}};
+  const std::vector<gpu::TensorRequest> request = {{view_of(values), gpu::kStatistics | gpu::kCrc, 5}};
   std::array<char, 6> streams = {};
   int taken = 0;
   const auto take = [&](std::uint64_t, const DeviceResults& results) {
@@ -223,7 +223,7 @@ TEST_CASE("device: statistics and checksums in one launch, by CUDA and by HIP") 
     turned.shape[0] = turned.strides[1] = 37;
     turned.shape[1] = 27;
     turned.strides[0] = 1;
-    std::vector<gpu::Request> requests;
+    std::vector<gpu::TensorRequest> requests;
     for (std::uint64_t name = 0; name < 60; ++name) {
       const std::array<std::uint8_t, 4> tasks = {gpu::kStatistics, gpu::kStatistics | gpu::kCrc, gpu::kXor,
                                                  gpu::kCrc};
@@ -232,7 +232,7 @@ TEST_CASE("device: statistics and checksums in one launch, by CUDA and by HIP") 
     int taken = 0;
     const auto take = [&](std::uint64_t name, const DeviceResults& results) {
       CAPTURE(name);
-      const gpu::Request& request = requests[name];
+      const gpu::TensorRequest& request = requests[name];
       ++taken;
       CHECK(results.measured.has_value() == ((request.tasks & gpu::kStatistics) != 0));
       if (results.measured) {

@@ -67,8 +67,8 @@ std::vector<std::byte> any_bits(DType dtype, std::size_t count, std::uint64_t se
 std::vector<std::byte> finite(DType dtype, std::size_t count, std::uint64_t seed) {
   std::vector<std::byte> bytes = any_bits(dtype, count, seed);
   const tensor::DTypeInfo& type = tensor::info(dtype);
-  if (type.kind != tensor::Kind::floating && type.kind != tensor::Kind::complex) return bytes;
-  const std::size_t part = type.kind == tensor::Kind::complex ? type.size / 2 : type.size;
+  if (type.kind != tensor::DTypeKind::floating && type.kind != tensor::DTypeKind::complex) return bytes;
+  const std::size_t part = type.kind == tensor::DTypeKind::complex ? type.size / 2 : type.size;
   std::mt19937_64 random(seed);
   for (std::size_t at = 0; at < bytes.size(); at += part) {
     std::byte& top = bytes[at + part - 1];
@@ -93,11 +93,11 @@ std::vector<DType> known_types() {
 
 /// Memory of a launch, and what a launch leaves in it.
 struct Device {
-  std::vector<gpu::Tally> rows = std::vector<gpu::Tally>(2 * gpu::kMostJobs);
-  std::vector<gpu::Tally> partials = std::vector<gpu::Tally>(gpu::kMostJobs * gpu::kMostChunks);
+  std::vector<gpu::TensorTally> rows = std::vector<gpu::TensorTally>(2 * gpu::kMostJobs);
+  std::vector<gpu::TensorTally> partials = std::vector<gpu::TensorTally>(gpu::kMostJobs * gpu::kMostChunks);
   std::vector<gpu::u32> done = std::vector<gpu::u32>(gpu::kMostJobs);
 
-  gpu::Launch launch() { return gpu::empty_launch(rows.data(), partials.data(), done.data()); }
+  gpu::KernelLaunch launch() { return gpu::empty_launch(rows.data(), partials.data(), done.data()); }
 };
 
 /// A thread among others.
@@ -115,7 +115,7 @@ struct RealPlace {
 };
 
 /// Blocks run one after another, the last first if `backwards`; the threads of a block at the same time.
-void run(const gpu::Launch& launch, gpu::u32 blocks, gpu::u32 threads, bool backwards) {
+void run(const gpu::KernelLaunch& launch, gpu::u32 blocks, gpu::u32 threads, bool backwards) {
   for (gpu::u32 number = 0; number < blocks; ++number) {
     const gpu::u32 block = backwards ? blocks - 1 - number : number;
     const auto shared = std::make_unique<gpu::Shared>();
@@ -135,7 +135,7 @@ void run(const gpu::Launch& launch, gpu::u32 blocks, gpu::u32 threads, bool back
 }
 
 /// All blocks at the same time, as on a GPU.
-void run_together(const gpu::Launch& launch, gpu::u32 blocks, gpu::u32 threads) {
+void run_together(const gpu::KernelLaunch& launch, gpu::u32 blocks, gpu::u32 threads) {
   std::vector<std::unique_ptr<gpu::Shared>> shared;
   std::vector<std::unique_ptr<std::barrier<>>> meetings;
   std::vector<std::thread> running;
@@ -168,13 +168,13 @@ struct Found {
 Found measure_there(const TensorView& view, gpu::u32 blocks = 1, gpu::u32 threads = 1,
                     bool backwards = false) {
   Device device;
-  gpu::Launch launch = device.launch();
-  const std::optional<gpu::Plan> plan = gpu::make_plan(view, kAllTasks);
+  gpu::KernelLaunch launch = device.launch();
+  const std::optional<gpu::JobPlan> plan = gpu::make_plan(view, kAllTasks);
   REQUIRE(plan.has_value());
   for (gpu::u32 i = 0; i < plan->count; ++i) gpu::add_job(launch, plan->jobs[i], i);
   run(launch, blocks, threads, backwards);
   const gpu::Measuring what{view.dtype, view.count, plan->repetitions, view.negative};
-  const gpu::Tally& checksums = device.rows[plan->count - 1];
+  const gpu::TensorTally& checksums = device.rows[plan->count - 1];
   for (const gpu::u32 done : device.done) CHECK(done == 0);
   return {gpu::measured_of(device.rows[0], what), gpu::crc32_of(checksums, view.bytes()),
           checksums.exclusive_or};
@@ -272,7 +272,7 @@ TEST_CASE("device kernel: results of every type, size and stride are the host's"
 TEST_CASE("device kernel: every code of the narrow types is read as on the host") {
   for (const DType dtype : known_types()) {
     const tensor::DTypeInfo& type = tensor::info(dtype);
-    if (type.kind != tensor::Kind::floating || type.size > 2) continue;
+    if (type.kind != tensor::DTypeKind::floating || type.size > 2) continue;
     for (std::uint32_t code = 0; code < (type.size == 1 ? 256U : 65536U); code += type.size == 1 ? 1 : 7) {
       std::vector<std::byte> bytes(type.size);
       std::memcpy(bytes.data(), &code, type.size);
@@ -291,7 +291,7 @@ TEST_CASE("device kernel: signs of negative and conjugate views") {
       for (const bool conjugate : {false, true}) {
         Made made = make(dtype, {77}, {1}, 0, finite(dtype, 77, 3));
         made.view.negative = negative;
-        made.view.conjugate = conjugate && tensor::info(dtype).kind == tensor::Kind::complex;
+        made.view.conjugate = conjugate && tensor::info(dtype).kind == tensor::DTypeKind::complex;
         check(made.view);
       }
     }
@@ -341,7 +341,7 @@ TEST_CASE("device kernel: blocks that run at the same time leave what each alone
   }
   Device device;
   for (int again = 0; again < 3; ++again) {
-    gpu::Launch launch = device.launch();
+    gpu::KernelLaunch launch = device.launch();
     for (gpu::u32 i = 0; i < made.size(); ++i)
       gpu::add_job(launch, gpu::make_plan(made[i].view, kAllTasks)->jobs[0], i);
     CHECK(launch.chunks > 6);
@@ -359,7 +359,7 @@ TEST_CASE("device kernel: blocks that run at the same time leave what each alone
 
 TEST_CASE("device kernel: several tensors in one launch") {
   Device device;
-  gpu::Launch launch = device.launch();
+  gpu::KernelLaunch launch = device.launch();
   std::vector<Made> made;
   const std::vector<DType> types = known_types();
   for (gpu::u32 i = 0; i < gpu::kMostJobs; ++i) {
@@ -374,7 +374,7 @@ TEST_CASE("device kernel: several tensors in one launch") {
   run(launch, 7, 1, true);
   for (gpu::u32 i = 0; i < gpu::kMostJobs; ++i) {
     const TensorView& view = made[i].view;
-    const gpu::Tally& tally = device.rows[gpu::kMostJobs - i];
+    const gpu::TensorTally& tally = device.rows[gpu::kMostJobs - i];
     const Measured measured = gpu::measured_of(tally, {view.dtype, view.count, 1, false});
     const Found alone = measure_there(view);
     CHECK(std::memcmp(&measured, &alone.measured, sizeof measured) == 0);
@@ -386,12 +386,12 @@ TEST_CASE("device kernel: more than 2^31 elements") {
   // One byte that is there 2^16 x 2^16 times; the axes do not merge, and one of them is longer than 1.
   const Made made =
       make(DType::uint8, {3, 65536, 65536}, {1, 0, 0}, 0, {std::byte{1}, std::byte{2}, std::byte{7}});
-  const std::optional<gpu::Plan> plan = gpu::make_plan(made.view, gpu::kStatistics);
+  const std::optional<gpu::JobPlan> plan = gpu::make_plan(made.view, gpu::kStatistics);
   REQUIRE(plan.has_value());
   CHECK(plan->repetitions == std::uint64_t{1} << 32);
   const Found found = [&] {
     Device device;
-    gpu::Launch launch = device.launch();
+    gpu::KernelLaunch launch = device.launch();
     gpu::add_job(launch, plan->jobs[0], 0);
     run(launch, 1, 1, false);
     return Found{gpu::measured_of(device.rows[0], {DType::uint8, made.view.count, plan->repetitions, false})};
@@ -403,7 +403,7 @@ TEST_CASE("device kernel: more than 2^31 elements") {
 
   // Places behind 2^32 elements, without the time that all of them would take: the last chunk of a checksum
   // alone.
-  const gpu::Plan all = *gpu::make_plan(made.view, gpu::kCrc);
+  const gpu::JobPlan all = *gpu::make_plan(made.view, gpu::kCrc);
   CHECK(all.jobs[0].count == 3 * (std::uint64_t{1} << 32));
   const gpu::u64 last = all.jobs[0].count - 3;
   CHECK(gpu::gather(all.jobs[0], 1, last, 3).word[0] == 0x070707);

@@ -23,9 +23,9 @@ namespace msprobe::collector_files_test {
 
 using namespace msprobe;
 using namespace msprobe::test;
-using collector::Entry;
 using collector::EntryStore;
 using collector::GrowingFile;
+using collector::PendingEntry;
 
 namespace {
 
@@ -135,7 +135,7 @@ TEST_CASE("writing grows with what is recorded, not with its square") {
   GrowingFile file(folder / "f", "{", "", 1);
   EntryStore store;
   for (int i = 0; i < 5; ++i) {
-    Entry& entry = store.place("e" + std::to_string(i));
+    PendingEntry& entry = store.place("e" + std::to_string(i));
     entry.set(0, "k", {'"' + std::string(1000, '1') + '"', {}});
     store.close(entry);
     store.take_final(file);
@@ -151,12 +151,12 @@ TEST_CASE("entries stand where they began, or where they ended") {
   const ScratchDirectory folder;
   GrowingFile file(folder / "f", "{", "", 2);
   EntryStore store;
-  const auto fill = [](Entry& entry) { entry.set(0, "k", {"1", {}}); };
-  Entry& outer = store.place_later("outer");
-  Entry& first = store.place("first");
-  Entry& inner = store.place_later("inner");
-  Entry& second = store.place("second");
-  for (Entry* entry : {&outer, &first, &inner, &second}) fill(*entry);
+  const auto fill = [](PendingEntry& entry) { entry.set(0, "k", {"1", {}}); };
+  PendingEntry& outer = store.place_later("outer");
+  PendingEntry& first = store.place("first");
+  PendingEntry& inner = store.place_later("inner");
+  PendingEntry& second = store.place("second");
+  for (PendingEntry* entry : {&outer, &first, &inner, &second}) fill(*entry);
   store.place("without members");
   const auto order = [&] {
     store.take_final(file);
@@ -166,7 +166,7 @@ TEST_CASE("entries stand where they began, or where they ended") {
   // Those that have not ended stand behind all, the innermost first.
   CHECK(order() == std::vector<std::string>{"first", "second", "inner", "outer"});
   store.close(inner);
-  Entry& third = store.place("third");
+  PendingEntry& third = store.place("third");
   fill(third);
   CHECK(order() == std::vector<std::string>{"first", "second", "inner", "third", "outer"});
   store.close(second);

@@ -88,7 +88,7 @@ struct Expected {
 /// By the definition, in long double.
 Expected expect(const TensorView& view) {
   const std::vector<std::byte> bytes = logical_bytes(view);
-  const bool complex = tensor::info(view.dtype).kind == tensor::Kind::complex;
+  const bool complex = tensor::info(view.dtype).kind == tensor::DTypeKind::complex;
   std::vector<double> parts(view.count * (complex ? 2 : 1));
   tensor::to_double(view.dtype, bytes, parts);
   Expected result;
@@ -127,7 +127,7 @@ void check(const TensorView& view) {
   CHECK(near(measured.mean, expected.sum / count, std::sqrt(expected.squares / count)));
   CHECK(near(measured.norm, std::sqrt(expected.squares), 0));
   CHECK(measured.zero == expected.zero);
-  if (!narrow && tensor::info(view.dtype).kind != tensor::Kind::complex) {
+  if (!narrow && tensor::info(view.dtype).kind != tensor::DTypeKind::complex) {
     CHECK(measured.max == static_cast<double>(expected.max));
     CHECK(measured.min == static_cast<double>(expected.min));
   }
@@ -138,14 +138,14 @@ std::vector<std::byte> random_elements(DType dtype, std::size_t count, std::uint
   std::mt19937_64 random(seed);
   std::vector<std::byte> bytes(count * tensor::info(dtype).size);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  const tensor::Kind kind = tensor::info(dtype).kind;
-  if (kind == tensor::Kind::boolean) {
+  const tensor::DTypeKind kind = tensor::info(dtype).kind;
+  if (kind == tensor::DTypeKind::boolean) {
     for (std::byte& byte : bytes) byte &= std::byte{1};
   }
-  if (kind != tensor::Kind::floating && kind != tensor::Kind::complex) return bytes;
+  if (kind != tensor::DTypeKind::floating && kind != tensor::DTypeKind::complex) return bytes;
   std::uniform_real_distribution<float> uniform(-4, 4);
   const std::size_t part =
-      kind == tensor::Kind::complex ? tensor::info(dtype).size / 2 : tensor::info(dtype).size;
+      kind == tensor::DTypeKind::complex ? tensor::info(dtype).size / 2 : tensor::info(dtype).size;
   for (std::size_t at = 0; at < bytes.size(); at += part) {
     const float value = uniform(random);
     if (part == 8) {

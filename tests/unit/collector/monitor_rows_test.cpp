@@ -38,9 +38,9 @@ class WriterCall {
     infos.reserve(infos.size() + 100);
     for (const auto& [tag, values] : call["metrics"].items()) {
       infos.push_back(info_of(tag, call["prefix"]));
-      Row row;
+      SeriesRow row;
       row.series = &infos.back();
-      row.held.held = Observation::Held::tensor;
+      row.held.held = Observation::HeldValue::tensor;
       row.held.measured.count = 1;
       for (std::size_t i = 0; i < values.size(); ++i) put(row.held, call["ops"][i], values[i]);
       batch.rows.push_back(std::move(row));
@@ -50,9 +50,9 @@ class WriterCall {
   Batch batch;
 
  private:
-  static Statistic statistic_of(const std::string& name) {
+  static MonitorStatistic statistic_of(const std::string& name) {
     const auto* const found = std::find(series::kStatisticNames.begin(), series::kStatisticNames.end(), name);
-    return static_cast<Statistic>(found - series::kStatisticNames.begin());
+    return static_cast<MonitorStatistic>(found - series::kStatisticNames.begin());
   }
 
   static SeriesInfo info_of(const std::string& tag, const std::string& prefix) {
@@ -80,7 +80,7 @@ class WriterCall {
     } else if (op == "nans" && type == "i64") {
       held.measured.nan = value["v"];
     } else if (op == "nans") {
-      held.held = Observation::Held::absent;  // the one row of the cases that is none
+      held.held = Observation::HeldValue::absent;  // the one row of the cases that is none
     } else if (op == "norm") {
       held.measured.norm = real_of(value["v"]);
     } else if (type == "none") {
@@ -108,7 +108,7 @@ std::map<std::string, std::string> files_of(const std::string& folder) {
 std::map<std::string, std::string> write_all_calls(const Json& one) {
   const test::ScratchDirectory folder;
   std::vector<std::vector<SeriesInfo>> infos(one["calls"].size());
-  Output output(folder.path() + "/out", folder.path() + "/alerts");
+  MonitorOutput output(folder.path() + "/out", folder.path() + "/alerts");
   for (std::size_t i = 0; i < infos.size(); ++i)
     CHECK_FALSE(output.write(WriterCall(one["calls"][i], one, infos[i]).batch));
   return files_of(folder.path() + "/out");

@@ -108,7 +108,7 @@ TEST_CASE("Configurations of layout 2 are read as the Python tool reads them") {
     CHECK(settings.steps_per_file == one["per_file"]);
     CHECK(settings.ranks.size() == one["ranks"].size());
     Json parts = Json::object();
-    for (const collector::monitor::Part& part : settings.parts)
+    for (const collector::monitor::MonitorPart& part : settings.parts)
       parts[part.name] = settings.effective["monitors"][part.name]["ops"];
     CHECK(parts == one["monitors"]);
   }

@@ -22,10 +22,10 @@ namespace msprobe::monitor_statistics_test {
 
 using namespace msprobe;
 using collector::TensorView;
-using collector::monitor::Cell;
 using collector::monitor::Observation;
 using collector::monitor::observe_view;
-using series::Statistic;
+using collector::monitor::ObservedCell;
+using series::MonitorStatistic;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -59,19 +59,19 @@ std::vector<std::byte> bytes_of(const Json& bits) {
   return bytes;
 }
 
-std::string text_of(const Cell& cell) {
+std::string text_of(const ObservedCell& cell) {
   switch (cell.kind) {
-    case Cell::Kind::absent:
+    case ObservedCell::ObservedType::absent:
       return "nan";
-    case Cell::Kind::text:
+    case ObservedCell::ObservedType::text:
       return cell.text;
-    case Cell::Kind::boolean:
+    case ObservedCell::ObservedType::boolean:
       return cell.integer != 0 ? "True" : "False";
-    case Cell::Kind::integer:
+    case ObservedCell::ObservedType::integer:
       return std::to_string(cell.integer);
-    case Cell::Kind::natural:
+    case ObservedCell::ObservedType::natural:
       return std::to_string(static_cast<std::uint64_t>(cell.integer));
-    case Cell::Kind::real:
+    case ObservedCell::ObservedType::real:
       break;
   }
   return python_repr(cell.real);
@@ -108,7 +108,7 @@ TEST_CASE("Every statistic of every kind of tensor is that of the Python tool, o
     for (std::size_t op = 0; op < series::kStatisticNames.size(); ++op) {
       const std::string statistic(series::kStatisticNames[op]);
       CAPTURE(statistic);
-      const Cell cell = observation.cell(static_cast<Statistic>(op));
+      const ObservedCell cell = observation.cell(static_cast<MonitorStatistic>(op));
       if (const std::optional<double> right = mended(name, statistic)) {
         CHECK(cell.real == doctest::Approx(*right).epsilon(1e-12));
         continue;
@@ -123,7 +123,7 @@ TEST_CASE("Every statistic of every kind of tensor is that of the Python tool, o
 TEST_CASE("What is no tensor has no value in any column") {
   const Observation observation;
   for (std::size_t op = 0; op < series::kStatisticNames.size(); ++op)
-    CHECK(observation.cell(static_cast<Statistic>(op)).kind == Cell::Kind::absent);
+    CHECK(observation.cell(static_cast<MonitorStatistic>(op)).kind == ObservedCell::ObservedType::absent);
 }
 
 TEST_CASE("Elements below eps are counted in any number and layout") {
@@ -141,13 +141,14 @@ TEST_CASE("Elements below eps are counted in any number and layout") {
       std::memcpy(bytes.data(), values.data(), bytes.size());
       const Observation observation = observe_view(
           view_of_bytes(bytes, tensor::DType::float32, {static_cast<std::int64_t>(count)}), eps, "");
-      CHECK(observation.cell(Statistic::zeros).real == static_cast<float>(below) / static_cast<float>(count));
+      CHECK(observation.cell(MonitorStatistic::zeros).real ==
+            static_cast<float>(below) / static_cast<float>(count));
     }
   }
 }
 
 TEST_CASE("Where nobody asks for zeros, all other figures have the same bits") {
-  const auto same = [](const Cell& a, const Cell& b) {
+  const auto same = [](const ObservedCell& a, const ObservedCell& b) {
     return a.kind == b.kind && a.integer == b.integer && a.text == b.text &&
            std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
   };
@@ -157,9 +158,10 @@ TEST_CASE("Where nobody asks for zeros, all other figures have the same bits") {
     const TensorView view = view_of_bytes(bytes, dtype, {static_cast<std::int64_t>(values.size())});
     const Observation whole = observe_view(view, kEps, "");
     const Observation less = observe_view(view, std::nullopt, "");
-    CHECK(less.cell(Statistic::zeros).kind == Cell::Kind::absent);
-    for (const Statistic statistic :
-         {Statistic::norm, Statistic::min, Statistic::max, Statistic::mean, Statistic::nans})
+    CHECK(less.cell(MonitorStatistic::zeros).kind == ObservedCell::ObservedType::absent);
+    for (const MonitorStatistic statistic :
+         {MonitorStatistic::norm, MonitorStatistic::min, MonitorStatistic::max, MonitorStatistic::mean,
+          MonitorStatistic::nans})
       CHECK(same(less.cell(statistic), whole.cell(statistic)));
   };
   std::mt19937 random(3);
@@ -197,30 +199,30 @@ TEST_CASE("Norm and mean of doubles hold over their whole range") {
     std::vector<std::byte> bytes(values.size() * sizeof(double));
     std::memcpy(bytes.data(), values.data(), bytes.size());
     const Observation observation = observe_view(view_of_bytes(bytes, tensor::DType::float64, {3}), kEps, "");
-    CHECK(observation.cell(Statistic::norm).real == doctest::Approx(13 * scale).epsilon(1e-3));
-    CHECK(observation.cell(Statistic::mean).real == doctest::Approx(11 * scale / 3).epsilon(1e-3));
+    CHECK(observation.cell(MonitorStatistic::norm).real == doctest::Approx(13 * scale).epsilon(1e-3));
+    CHECK(observation.cell(MonitorStatistic::mean).real == doctest::Approx(11 * scale / 3).epsilon(1e-3));
   }
   const std::vector<double> values = {std::numeric_limits<double>::infinity(), 1};
   std::vector<std::byte> bytes(values.size() * sizeof(double));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   const Observation observation = observe_view(view_of_bytes(bytes, tensor::DType::float64, {2}), kEps, "");
-  CHECK(std::isinf(observation.cell(Statistic::norm).real));
+  CHECK(std::isinf(observation.cell(MonitorStatistic::norm).real));
 }
 
 TEST_CASE("Calls of one operation are folded") {
   Observation all = collector::monitor::observe_number(3, kEps, "torch.float32");
   all.fold(collector::monitor::observe_number(-5, kEps, "torch.float32"));
   all.fold(Observation());
-  CHECK(all.cell(Statistic::norm).real == 8);
-  CHECK(all.cell(Statistic::min).real == -5);
-  CHECK(all.cell(Statistic::max).real == 3);
-  CHECK(all.cell(Statistic::mean).real == -1);
-  CHECK(all.cell(Statistic::nans).integer == 0);
-  CHECK(all.cell(Statistic::shape).kind == Cell::Kind::absent);
+  CHECK(all.cell(MonitorStatistic::norm).real == 8);
+  CHECK(all.cell(MonitorStatistic::min).real == -5);
+  CHECK(all.cell(MonitorStatistic::max).real == 3);
+  CHECK(all.cell(MonitorStatistic::mean).real == -1);
+  CHECK(all.cell(MonitorStatistic::nans).integer == 0);
+  CHECK(all.cell(MonitorStatistic::shape).kind == ObservedCell::ObservedType::absent);
   all.fold(collector::monitor::observe_number(std::nan(""), kEps, "torch.float32"));
   all.fold(collector::monitor::observe_number(9, kEps, "torch.float32"));
-  CHECK(std::isnan(all.cell(Statistic::max).real));
-  CHECK(all.cell(Statistic::nans).integer == 1);
+  CHECK(std::isnan(all.cell(MonitorStatistic::max).real));
+  CHECK(all.cell(MonitorStatistic::nans).integer == 1);
 }
 
 }  // namespace msprobe::monitor_statistics_test

@@ -57,7 +57,7 @@ TensorView view_of_row_major(const msprobe_tensor& tensor) {
 /// The record on one line, from behind its shape on.
 std::string record(const RecordRules& rules, const msprobe_tensor& tensor) {
   std::string text;
-  Record made;
+  RecordedTensor made;
   append_record(text, rules, tensor, view_of_row_major(tensor), {}, made);
   std::string line;
   for (const char c : text) {
@@ -180,7 +180,7 @@ TEST_CASE("checksums in the place of numbers, or behind them") {
   CHECK(record(rules_of(SummaryMode::xor_, true), scalar) == R"(,"md5":1.5})");
   tensor.extra = "[1]";
   std::string text;
-  Record made;
+  RecordedTensor made;
   CHECK_THROWS_AS(
       append_record(text, rules_of(SummaryMode::md5, false), tensor, view_of_row_major(tensor), {}, made),
       FormatError);

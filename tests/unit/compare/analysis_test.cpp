@@ -187,7 +187,7 @@ TEST_CASE("ahead of communication the first difference of every rank is named") 
                                all_reduce(0, "9.0", "[0, 1]")})),
       rank_of(2, against_ones({entry("Torch.a.0.forward", "1.0")}))};
   CHECK(found(ranks) == "0 Torch.a.0.forward; 1 Torch.b.0.forward");
-  CHECK(search_first_difference(ranks, default_rules()).phase == Phase::before);
+  CHECK(search_first_difference(ranks, default_rules()).phase == DifferencePhase::before);
 }
 
 TEST_CASE("between calls the earliest point of the whole step wins, and computing comes before the call") {
@@ -215,7 +215,7 @@ TEST_CASE("after the last communication") {
       rank_of(0, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "9.0")})),
       rank_of(1, against_ones({all_reduce(0, "1.0", "[0, 1]"), entry("Torch.a.0.forward", "1.0")}))};
   CHECK(found(ranks) == "0 Torch.a.0.forward");
-  CHECK(search_first_difference(ranks, default_rules()).phase == Phase::after);
+  CHECK(search_first_difference(ranks, default_rules()).phase == DifferencePhase::after);
   CHECK(found({ranks[1], ranks[1]}).empty());
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("many similar calls are joined in linear time") {
     rank.number = r;
     rank.first_in.resize(kCalls + 1);
     for (std::uint32_t i = 0; i < kCalls; ++i) {
-      CommNode& node = rank.comms.emplace_back();
+      ComparedCommunication& node = rank.comms.emplace_back();
       node.name = "Distributed.all_reduce." + std::to_string(i) + ".forward";
       node.operation = "all_reduce";
     }
@@ -260,7 +260,7 @@ TEST_CASE("the result as JSON and in words") {
   step.ranks[0].differences.label = "rank0";
   step.ranks[1].differences = rank_of(1, against_ones({entry("Torch.a.0.forward", "9.0")}));
   step.searched = {1};
-  step.first.phase = Phase::before;
+  step.first.phase = DifferencePhase::before;
   step.first.places = {{0, &*step.ranks[1].differences.first_in[0], false}};
   const auto json = nlohmann::json::parse(difference_json(step));
   REQUIRE(json.contains("rank_1"));

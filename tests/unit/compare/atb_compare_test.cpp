@@ -40,7 +40,7 @@ Compared compared(const std::string& target, const std::string& golden) {
   for (const char* side : {"t", "g"}) std::filesystem::create_directories(scratch / side);
   test::put_file(scratch / "t/statistic.csv", kHeader + target);
   test::put_file(scratch / "g/statistic.csv", kHeader + golden);
-  const Plan plan = plan_atb(scratch / "t", scratch / "g", nullptr);
+  const TaskPlan plan = plan_atb(scratch / "t", scratch / "g", nullptr);
   REQUIRE(plan.tasks.size() == 1);
   return {plan.tasks[0].run(), plan.one_sided};
 }

@@ -107,7 +107,7 @@ TEST_CASE("what no rank has gets the nearest names") {
   CHECK(similar_entries(RankRows::of(result), "e5", 1).at(0).name == "Torch.e5.0.forward");
   try {
     const std::unique_ptr<Sink> sink = story_sink({.entry = "x\x1b[2J"});
-    Plan plan;
+    TaskPlan plan;
     plan.entries = true;
     plan.tasks.resize(1);
     sink->begin(plan);

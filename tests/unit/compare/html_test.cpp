@@ -345,7 +345,7 @@ TEST_CASE("tasks that have no room together are sampled, whichever comes first")
     const auto few = std::make_shared<RankResult>(long_rank(3));
     const auto many = std::make_shared<RankResult>(long_rank(60));
     few->rows.resize(20);
-    Plan plan;
+    TaskPlan plan;
     plan.entries = true;
     plan.tasks.resize(2);
     const test::ScratchDirectory folder;

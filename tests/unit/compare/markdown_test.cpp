@@ -29,7 +29,7 @@ std::string written(std::size_t entries, const std::string& name) {
   }
   const test::ScratchDirectory scratch;
   const std::unique_ptr<Sink> sink = markdown_sink(scratch / "out.md", Existing::refuse);
-  Plan plan;
+  TaskPlan plan;
   plan.tasks.resize(1);
   sink->begin(plan);
   CompareReport report;

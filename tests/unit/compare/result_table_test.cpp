@@ -150,7 +150,7 @@ TEST_CASE("numbers among the differences are numbers to JSON, texts are texts") 
   report::Scratch scratch;
   table.row(0, cells, scratch);
   REQUIRE(std::holds_alternative<report::Spelled>(cells[8]));
-  CHECK(std::get<report::Spelled>(cells[8]).kind == report::Spelled::Kind::real);
+  CHECK(std::get<report::Spelled>(cells[8]).kind == report::Spelled::NumberForm::real);
   CHECK(std::get<report::Spelled>(cells[8]).value == 0.5);
   REQUIRE(std::holds_alternative<report::Structured>(cells[4]));
   CHECK(std::get<report::Structured>(cells[4]).json == "[2, 3]");
@@ -239,7 +239,7 @@ TEST_CASE("the stack stands on the first row of its entry") {
 TEST_CASE("messages are JSON whatever is in them") {
   RankResult result = matched(kEntry, kEntry, Mode::tensor, false);
   result.metrics[0].messages = {"a \"quote\", a \\ and a \x01", "\xff"};
-  result.judgement.findings[0].add(Rule::remark);
+  result.judgement.findings[0].add(RowRule::remark);
   CHECK(one(result, "Err_message") == R"(["a \"quote\", a \\ and a \u0001", "\ufffd"])");
 }
 

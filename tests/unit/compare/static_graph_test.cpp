@@ -42,8 +42,8 @@ constexpr const char* kHeader =
     "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,"
     "Avg Value,L2Norm Value\n";
 
-GraphSide read_statistics(const std::string& text) {
-  GraphSide side;
+StaticGraphSide read_statistics(const std::string& text) {
+  StaticGraphSide side;
   side.mode = Mode::statistics;
   read_statistic_csv(*memory_source(text, "statistic.csv"), side);
   return side;
@@ -78,7 +78,7 @@ std::string reached(double target, double golden) {
   return cell_of(statistics_row(&n, &b), Mode::statistics, "Accuracy Reached or Not");
 }
 
-Plan planned(const std::string& target, const std::string& golden, const GraphSelection& selection = {}) {
+TaskPlan planned(const std::string& target, const std::string& golden, const GraphSelection& selection = {}) {
   return plan_static_graphs({target, dump::find_graph_folders(target)},
                             {golden, dump::find_graph_folders(golden)}, selection, nullptr);
 }
@@ -140,8 +140,8 @@ TEST_CASE("static graph: names of npy files") {
 }
 
 TEST_CASE("static graph: rows of a statistic.csv") {
-  const GraphSide side = read_statistics(std::string(kHeader) +
-                                         "Add,op,0,1,7,output,0,24,float32,\"(2,3)\",null,False,True,-inf\n");
+  const StaticGraphSide side = read_statistics(
+      std::string(kHeader) + "Add,op,0,1,7,output,0,24,float32,\"(2,3)\",null,False,True,-inf\n");
   REQUIRE(side.items.size() == 1);
   const GraphItem& row = side.items[0];
   CHECK(row.key == "op.0.output.0");
@@ -156,7 +156,7 @@ TEST_CASE("static graph: rows of a statistic.csv") {
 }
 
 TEST_CASE("static graph: columns are found by the header, missing ones are NaN and told") {
-  const GraphSide side = read_statistics(
+  const StaticGraphSide side = read_statistics(
       "a,b,c,d,e,f,g,h,L2Norm Value,Shape,Max Value,x,y\nAdd,op,0,1,7,output,0,24,3,\"(1,)\",5,,\n");
   REQUIRE(side.items.size() == 1);
   CHECK(side.items[0].statistics[kMax] == 5);
@@ -221,7 +221,7 @@ TEST_CASE("static graph: repeated kernels pair in the order of their times") {
     test::put_file(folder + "/statistic.csv",
                    kHeader + (target ? row("10", "5") + row("9", "3") : row("100", "3") + row("2000", "5")));
   }
-  const Plan plan = planned(scratch / "t", scratch / "g");
+  const TaskPlan plan = planned(scratch / "t", scratch / "g");
   REQUIRE(plan.tasks.size() == 1);
   CHECK(plan.tasks[0].label == "rank 0 step 1");
   const auto rows = plan.tasks[0].run();
@@ -238,7 +238,7 @@ TEST_CASE("static graph: a broken npy is a row, hashed names are looked up, othe
     test::put_file(folder + "/mapping.csv", "short,long\n12345.npy,Add.op.0.1.10.output.0.F.npy\n");
     test::put_file(folder + "/other.npy", "");
   }
-  const Plan plan = planned(scratch / "t", scratch / "g");
+  const TaskPlan plan = planned(scratch / "t", scratch / "g");
   REQUIRE(plan.tasks.size() == 1);
   const auto rows = plan.tasks[0].run();
   REQUIRE(rows->rows() == 1);
@@ -250,7 +250,7 @@ TEST_CASE("static graph: a broken npy is a row, hashed names are looked up, othe
   std::filesystem::remove(scratch / "g/rank_0/Net/0/1/12345.npy");
   std::filesystem::remove(scratch / "g/rank_0/Net/0/1/other.npy");
   test::put_file(scratch / "g/rank_0/Net/0/1/statistic.csv", kHeader);
-  const Plan mixed = planned(scratch / "t", scratch / "g");
+  const TaskPlan mixed = planned(scratch / "t", scratch / "g");
   CHECK_THROWS_WITH_AS(mixed.tasks[0].run(), Contains("has statistic.csv"), FormatError);
 }
 

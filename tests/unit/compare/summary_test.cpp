@@ -123,7 +123,7 @@ TEST_CASE("tensors that could not be compared are counted") {
   RankResult result = matched(entries({"1"}), entries({"1"}), Mode::tensor, false);
   result.metrics[0].failed = true;
   result.metrics[0].messages = {"Dump file: a or b not found or read failed."};
-  result.judgement.findings[0].add(Rule::not_measured);
+  result.judgement.findings[0].add(RowRule::not_measured);
   const TaskSummary summary = summarize(RankRows::of(result));
   CHECK(summary.unreadable == 1);
   CHECK(contains(render(summary), "1 not comparable"));

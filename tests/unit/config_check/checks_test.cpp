@@ -85,14 +85,14 @@ TEST_CASE("frames inside of msprobe's package do not count") {
   const std::string deeper = "/p/msprobe/pytorch/common/utils.py, line 3, in a, manual_seed(s)";
   const pack::Pack bench = random(call(1, {user, theirs}) + ", " + call(1, {user, theirs, deeper}));
   const pack::Pack cmp = random(call(2, {user, "/q/msprobe/core/seeds.py, line 1, in seed_all, seed(s)"}));
-  const Section section = check_random({bench, cmp});
-  CHECK(section.status == Status::pass);
+  const SheetSection section = check_random({bench, cmp});
+  CHECK(section.status == SectionStatus::pass);
   CHECK(section.table->rows() == 1);
-  CHECK(check_random({bench, bench}).status == Status::pass);
+  CHECK(check_random({bench, bench}).status == SectionStatus::pass);
   // A folder of that name alone is not the package.
   const pack::Pack a = random(call(1, {"/u/msprobe/a.py, line 1, in f, rand(1)"}));
   const pack::Pack b = random(call(1, {"/u/msprobe/b.py, line 1, in f, rand(1)"}));
-  CHECK(check_random({a, b}).status == Status::error);
+  CHECK(check_random({a, b}).status == SectionStatus::error);
 }
 
 TEST_CASE("names are matched one to one: whole, then reduced, then aliases, then similar ones") {
@@ -135,10 +135,10 @@ TEST_CASE("differences are measured against the magnitude of the reference") {
       pack_of(weights("{\"w\": {\"max\": -2, \"min\": 0, \"mean\": NaN, \"norm\": 4}}"), "b");
   const pack::Pack cmp =
       pack_of(weights("{\"w\": {\"max\": -1, \"min\": 1, \"mean\": NaN, \"norm\": 5}}"), "c");
-  const Section section = check_weights({bench, cmp});
+  const SheetSection section = check_weights({bench, cmp});
   CHECK(rows_of(*section.table) == Rows{"0|0|w|False|0.500000|||0.250000"});
-  CHECK(section.status == Status::error);
-  CHECK(check_weights({bench, bench}).status == Status::pass);  // NaN is NaN
+  CHECK(section.status == SectionStatus::error);
+  CHECK(check_weights({bench, bench}).status == SectionStatus::pass);  // NaN is NaN
 }
 
 TEST_CASE("one broken file of many spoils its own rows only") {
@@ -148,7 +148,7 @@ TEST_CASE("one broken file of many spoils its own rows only") {
   Members cmp = bench;
   const pack::Pack left = pack_of(bench, "b.zip");
   const pack::Pack right = pack_of(cmp, "c.zip");
-  const Section section = check_dataset({left, right});
+  const SheetSection section = check_dataset({left, right});
   CHECK(rows_of(*section.table) ==
         Rows{"0|0|args.0|True|0.000000|0.000000|0.000000|0.000000", "1|0|dataset.json|False||||"});
   REQUIRE(section.reasons.size() == 1);
@@ -160,10 +160,10 @@ TEST_CASE("a tree as deep as Python allows") {
   for (int i = 0; i < 399; ++i) text = "{\"k\": " + text + "}";
   const Members members = {{"dataset/step0/rank0/dataset.json", "{\"args\": " + text + "}"}};
   const pack::Pack one = pack_of(members, "b.zip");
-  const Section section = check_dataset({one, one});
+  const SheetSection section = check_dataset({one, one});
   CHECK(section.reasons.empty());
   REQUIRE(section.table->rows() == 1);
-  CHECK(section.status == Status::pass);
+  CHECK(section.status == SectionStatus::pass);
 }
 
 TEST_CASE("a comparison touches no file before it is done") {

@@ -98,15 +98,16 @@ TEST_CASE("paths") {
 }
 
 TEST_CASE("values are equal as in Python, but a Boolean is no number") {
-  using pack::Value;
-  CHECK(equal_verl(Value::of(1.0), Value::of(std::int64_t{1})));
-  CHECK_FALSE(equal_verl(Value::of(true), Value::of(std::int64_t{1})));
-  CHECK_FALSE(equal_verl(Value::of_text("1"), Value::of(std::int64_t{1})));
-  CHECK_FALSE(equal_verl(Value::of_integer("9007199254740993"), Value::of_integer("9007199254740992")));
-  CHECK(equal_verl(Value(), Value()));
-  CHECK(equal_verl(Value::of(std::nan("")), Value::of(std::nan(""))));
-  CHECK_FALSE(equal_verl(Value::of(std::nan("")), Value::of_text("nan")));
-  CHECK_FALSE(equal_verl(Value::list(), Value::map()));
+  using pack::PackValue;
+  CHECK(equal_verl(PackValue::of(1.0), PackValue::of(std::int64_t{1})));
+  CHECK_FALSE(equal_verl(PackValue::of(true), PackValue::of(std::int64_t{1})));
+  CHECK_FALSE(equal_verl(PackValue::of_text("1"), PackValue::of(std::int64_t{1})));
+  CHECK_FALSE(
+      equal_verl(PackValue::of_integer("9007199254740993"), PackValue::of_integer("9007199254740992")));
+  CHECK(equal_verl(PackValue(), PackValue()));
+  CHECK(equal_verl(PackValue::of(std::nan("")), PackValue::of(std::nan(""))));
+  CHECK_FALSE(equal_verl(PackValue::of(std::nan("")), PackValue::of_text("nan")));
+  CHECK_FALSE(equal_verl(PackValue::list(), PackValue::map()));
 }
 
 }  // namespace msprobe::config_check::verl_log_test

@@ -9,7 +9,7 @@
 namespace msprobe::dump::operations_test {
 
 OperationKind kind_of(std::string_view name) {
-  const Operation* const found = find_operation(name);
+  const KnownOperation* const found = find_operation(name);
   return found == nullptr ? OperationKind::unknown : found->kind;
 }
 

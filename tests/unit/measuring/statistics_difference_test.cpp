@@ -31,7 +31,7 @@ std::ostream& operator<<(std::ostream& out, const Cells& cells) {
 struct Pools {
   TextPool target;
   TextPool golden;
-  Cells cells(const Value& npu, const Value& bench, bool python = false) const {
+  Cells cells(const RecordedValue& npu, const RecordedValue& bench, bool python = false) const {
     const ValueDifference result =
         difference(npu, target, bench, golden, python ? python_rules() : PythonRules());
     return {report::plain_text(difference_cell(result)), report::plain_text(relative_cell(result))};
@@ -39,11 +39,11 @@ struct Pools {
 };
 
 Cells numbers(double npu, double bench, bool python = false) {
-  return Pools{}.cells(Value::of(npu), Value::of(bench), python);
+  return Pools{}.cells(RecordedValue::of(npu), RecordedValue::of(bench), python);
 }
 
 Cells integers(std::int64_t npu, std::int64_t bench, bool python = false) {
-  return Pools{}.cells(Value::of(npu), Value::of(bench), python);
+  return Pools{}.cells(RecordedValue::of(npu), RecordedValue::of(bench), python);
 }
 
 }  // namespace
@@ -53,17 +53,18 @@ TEST_CASE("classes of both sides decide what the cells say") {
   // The first of each pair stands on the target's side, the second on the reference's; they are never equal
   // as text, so that the table decides.
   struct Class {
-    Value npu;
-    Value bench;
+    RecordedValue npu;
+    RecordedValue bench;
   };
   const std::array<Class, 7> classes = {{
-      {Value::of(2.0), Value::of(4.0)},
-      {Value::of(std::nan("")), Value::of_text(pools.golden.intern("nAn"))},
-      {Value::of(kInfinity), Value::of_text(pools.golden.intern("Infinity"))},
-      {Value::of(-kInfinity), Value::of_text(pools.golden.intern("-Infinity"))},
-      {Value::of_text(pools.target.intern("npu:0")), Value::of_text(pools.golden.intern("cuda:0"))},
-      {Value::missing(), Value::missing()},
-      {Value{}, Value::of(true)},
+      {RecordedValue::of(2.0), RecordedValue::of(4.0)},
+      {RecordedValue::of(std::nan("")), RecordedValue::of_text(pools.golden.intern("nAn"))},
+      {RecordedValue::of(kInfinity), RecordedValue::of_text(pools.golden.intern("Infinity"))},
+      {RecordedValue::of(-kInfinity), RecordedValue::of_text(pools.golden.intern("-Infinity"))},
+      {RecordedValue::of_text(pools.target.intern("npu:0")),
+       RecordedValue::of_text(pools.golden.intern("cuda:0"))},
+      {RecordedValue::missing(), RecordedValue::missing()},
+      {RecordedValue{}, RecordedValue::of(true)},
   }};
   // NUM, NAN, INF, NEG_INF, DEVICE, NA, OTHER; "=" where both print the same and the table has no say.
   const char* const expected[7][7] = {
@@ -95,25 +96,27 @@ TEST_CASE("classes of both sides decide what the cells say") {
 
 TEST_CASE("what prints the same has no difference") {
   Pools pools;
-  const auto same = [&](const Value& npu, const Value& bench) {
+  const auto same = [&](const RecordedValue& npu, const RecordedValue& bench) {
     for (const bool python : {false, true}) CHECK(pools.cells(npu, bench, python) == Cells{"0", "0"});
   };
-  same(Value::of(2.5), Value::of(2.5));
-  same(Value::of(std::nan("")), Value::of(-std::nan("")));
-  same(Value::of(std::nan("")), Value::of_text(pools.golden.intern("NaN")));
-  same(Value::of(kInfinity), Value::of(kInfinity));
-  same(Value::of(kInfinity), Value::of_text(pools.golden.intern("inf")));
-  same(Value{}, Value{});
-  same(Value{}, Value::of_text(pools.golden.intern("None")));
-  same(Value::missing(), Value::missing());
-  same(Value::of(true), Value::of(true));
-  same(Value::of(std::int64_t{7}), Value::of_text(pools.golden.intern("7")));
-  same(Value::of_text(pools.target.intern("npu:0")), Value::of_text(pools.golden.intern("npu:0")));
+  same(RecordedValue::of(2.5), RecordedValue::of(2.5));
+  same(RecordedValue::of(std::nan("")), RecordedValue::of(-std::nan("")));
+  same(RecordedValue::of(std::nan("")), RecordedValue::of_text(pools.golden.intern("NaN")));
+  same(RecordedValue::of(kInfinity), RecordedValue::of(kInfinity));
+  same(RecordedValue::of(kInfinity), RecordedValue::of_text(pools.golden.intern("inf")));
+  same(RecordedValue{}, RecordedValue{});
+  same(RecordedValue{}, RecordedValue::of_text(pools.golden.intern("None")));
+  same(RecordedValue::missing(), RecordedValue::missing());
+  same(RecordedValue::of(true), RecordedValue::of(true));
+  same(RecordedValue::of(std::int64_t{7}), RecordedValue::of_text(pools.golden.intern("7")));
+  same(RecordedValue::of_text(pools.target.intern("npu:0")),
+       RecordedValue::of_text(pools.golden.intern("npu:0")));
 }
 
 TEST_CASE("numbers: the examples of the manual") {
   CHECK(numbers(2.5, -4.0) == Cells{"6.5", "162.5%"});
-  CHECK(Pools{}.cells(Value::of(2.5), Value::of(std::int64_t{3})) == Cells{"-0.5", "16.666666666666664%"});
+  CHECK(Pools{}.cells(RecordedValue::of(2.5), RecordedValue::of(std::int64_t{3})) ==
+        Cells{"-0.5", "16.666666666666664%"});
   CHECK(numbers(0.0, 2.5) == Cells{"-2.5", "100.0%"});
   CHECK(numbers(2.5, 0.0) == Cells{"2.5", "inf"});
   CHECK(numbers(1.1, 1.0) == Cells{"0.10000000000000009", "10.000000000000009%"});
@@ -124,9 +127,9 @@ TEST_CASE("equal numbers of different spelling: equal by our rules, infinitely o
   CHECK(numbers(-0.0, 0.0) == Cells{"0", "0"});
   CHECK(numbers(0.0, -0.0, true) == Cells{"0.0", "inf"});
   CHECK(numbers(-0.0, 0.0, true) == Cells{"-0.0", "inf"});
-  const Value one = Value::of(std::int64_t{1});
-  CHECK(Pools{}.cells(one, Value::of(1.0)) == Cells{"0", "0"});
-  CHECK(Pools{}.cells(one, Value::of(1.0), true) == Cells{"0.0", "0.0%"});
+  const RecordedValue one = RecordedValue::of(std::int64_t{1});
+  CHECK(Pools{}.cells(one, RecordedValue::of(1.0)) == Cells{"0", "0"});
+  CHECK(Pools{}.cells(one, RecordedValue::of(1.0), true) == Cells{"0.0", "0.0%"});
 }
 
 TEST_CASE("integers are exact") {
@@ -141,8 +144,8 @@ TEST_CASE("integers are exact") {
 
 TEST_CASE("integers beyond 64 bits are compared as numbers") {
   Pools pools;
-  CHECK(pools.cells(Value::of_text(pools.target.intern("200000000000000000000")),
-                    Value::of_text(pools.golden.intern("100000000000000000000"))) ==
+  CHECK(pools.cells(RecordedValue::of_text(pools.target.intern("200000000000000000000")),
+                    RecordedValue::of_text(pools.golden.intern("100000000000000000000"))) ==
         Cells{"1e+20", "100.0%"});
 }
 
@@ -151,18 +154,18 @@ TEST_CASE("the largest numbers overflow to infinity, not to nonsense") {
 }
 
 TEST_CASE("relative errors as the rules take them") {
-  const auto fraction = [](const Value& npu, const Value& bench) {
+  const auto fraction = [](const RecordedValue& npu, const RecordedValue& bench) {
     const TextPool pool;
     return relative_fraction(difference(npu, pool, bench, pool, {}));
   };
-  CHECK(fraction(Value::of(1.0), Value::of(1.0)) == 0);
-  CHECK(fraction(Value::of(1.5), Value::of(1.0)) == 0.5);
-  CHECK(fraction(Value::of(1.0), Value::of(0.0)) == kInfinity);
-  CHECK(fraction(Value::of(kInfinity), Value::of(1.0)) == kInfinity);
-  CHECK(fraction(Value::of(1.0), Value::of(kInfinity)) == kInfinity);
-  CHECK(std::isnan(fraction(Value::of(1.0), Value::of(std::nan("")))));
-  CHECK(std::isnan(fraction(Value::of(1.0), Value{})));
-  CHECK(std::isnan(fraction(Value::missing(), Value::of(1.0))));
+  CHECK(fraction(RecordedValue::of(1.0), RecordedValue::of(1.0)) == 0);
+  CHECK(fraction(RecordedValue::of(1.5), RecordedValue::of(1.0)) == 0.5);
+  CHECK(fraction(RecordedValue::of(1.0), RecordedValue::of(0.0)) == kInfinity);
+  CHECK(fraction(RecordedValue::of(kInfinity), RecordedValue::of(1.0)) == kInfinity);
+  CHECK(fraction(RecordedValue::of(1.0), RecordedValue::of(kInfinity)) == kInfinity);
+  CHECK(std::isnan(fraction(RecordedValue::of(1.0), RecordedValue::of(std::nan("")))));
+  CHECK(std::isnan(fraction(RecordedValue::of(1.0), RecordedValue{})));
+  CHECK(std::isnan(fraction(RecordedValue::missing(), RecordedValue::of(1.0))));
 }
 
 }  // namespace msprobe::compare_statistics_difference_test

@@ -127,7 +127,7 @@ TEST_CASE("a tensor is multiplied by its factors, and what does not fit leaves i
   put_matrix(scratch / "swap.npy", {0, 1, 1, 0}, "(2, 2)");
   put_matrix(scratch / "wrong.npy", {1, 2, 3}, "(3, 1)");
   const StoredTensor tensor = doubles({1, 2, 3, 4}, {2, 1, 2});
-  TensorFactors::Named named{FactorSide::target, "a.pt", {{true, scratch / "swap.npy"}}};
+  TensorFactors::FactoredTensor named{FactorSide::target, "a.pt", {{true, scratch / "swap.npy"}}};
   FactorNotes notes;
   std::optional<std::int64_t> valid_rows;
   // Axes of length 1 do not count.
@@ -150,13 +150,13 @@ TEST_CASE("what is behind the valid length is 0 before a tensor is multiplied") 
   const test::ScratchDirectory scratch;
   put_matrix(scratch / "ones.npy", {1, 1, 1, 1}, "(2, 2)");
   const StoredTensor tensor = doubles({1, 2, 30, 40}, {2, 2});
-  const TensorFactors::Named named{FactorSide::target, "a.pt", {{true, scratch / "ones.npy"}}};
+  const TensorFactors::FactoredTensor named{FactorSide::target, "a.pt", {{true, scratch / "ones.npy"}}};
   FactorNotes notes;
   std::optional<std::int64_t> valid_rows = 1;
   CHECK(values_of(multiplied(tensor, named, valid_rows, notes)) == Values{1, 2, 1, 2});
   CHECK(!valid_rows);
   valid_rows = 1;
-  const TensorFactors::Named nothing{FactorSide::target, "a.pt", {{true, scratch / "none.npy"}}};
+  const TensorFactors::FactoredTensor nothing{FactorSide::target, "a.pt", {{true, scratch / "none.npy"}}};
   multiplied(tensor, nothing, valid_rows, notes);
   CHECK(valid_rows == 1);
 }

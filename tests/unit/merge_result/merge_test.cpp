@@ -80,8 +80,8 @@ struct Result {
 
 Result merged(const Folder& folder, const std::string& config) {
   Result result;
-  const Config read = parse_config(config, "config.yaml");
-  Inputs inputs = find_inputs(folder.path());
+  const MergeConfig read = parse_config(config, "config.yaml");
+  MergeInputs inputs = find_inputs(folder.path());
   result.report.warnings = inputs.warnings;
   std::vector<RankValues> ranks;
   for (const RankFiles& files : inputs.ranks) ranks.push_back(read_rank(files, read));
@@ -103,7 +103,7 @@ bool warned(const MergeReport& report, const std::string& words) {
 }  // namespace
 
 TEST_CASE("configurations") {
-  const Config config =
+  const MergeConfig config =
       parse_config("api: [Torch.a, 'Torch.b', Torch.a]\ncompare_index:\n- Max diff\n", "c.yaml");
   CHECK(config.apis == std::vector<std::string>{"Torch.a", "Torch.b"});
   CHECK(config.indices == std::vector<std::string>{"Max diff"});

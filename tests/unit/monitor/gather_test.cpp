@@ -37,7 +37,7 @@ std::vector<std::string> shown(const std::string& first, const std::string& seco
   options.first = first;
   options.second = second;
   std::vector<std::string> names;
-  for (const Block& block : gather(options, nullptr).blocks) {
+  for (const QuantityRows& block : gather(options, nullptr).blocks) {
     for (const PackedStatistic& statistic : block.statistics)
       names.push_back(block.quantity + " " + statistic.name);
   }

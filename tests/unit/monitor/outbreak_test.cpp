@@ -38,12 +38,12 @@ TEST_CASE("the first number that is none, and growth that stays") {
   values[444] = NAN;
   auto found = find_outbreak(values);
   REQUIRE(found);
-  CHECK(found->kind == Outbreak::Kind::number);
+  CHECK(found->kind == Outbreak::OutbreakKind::number);
   CHECK(found->at == 444);
   for (std::size_t step = 300; step < 444; ++step) values[step] *= 9;
   found = find_outbreak(values);
   REQUIRE(found);
-  CHECK(found->kind == Outbreak::Kind::growth);
+  CHECK(found->kind == Outbreak::OutbreakKind::growth);
   CHECK(found->at == 300);
   CHECK(found->value / found->usual == doctest::Approx(9).epsilon(0.5));
 }
@@ -63,7 +63,7 @@ TEST_CASE("what creeps away is growth, from where it leaves all that was before"
     CAPTURE(each_step);
     const auto found = find_outbreak(creeping(each_step, 50));
     REQUIRE(found);
-    CHECK(found->kind == Outbreak::Kind::growth);
+    CHECK(found->kind == Outbreak::OutbreakKind::growth);
     // Twice as much, give or take the noise.
     const double at = static_cast<double>(found->at) - 7000;
     CHECK(std::pow(each_step, at) > 1.5);

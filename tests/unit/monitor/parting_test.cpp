@@ -72,17 +72,17 @@ TEST_CASE("the scatter is the standard deviation of normal noise, and rare large
 TEST_CASE("what is equal is identical, NaN and infinities included") {
   const std::vector<double> values = {1, NAN, 2, INFINITY, -INFINITY, 0};
   const Course course = judge(values, values, {});
-  CHECK(course.verdict == Verdict::identical);
+  CHECK(course.verdict == PartingVerdict::identical);
   CHECK(course.unequal == 0);
   CHECK(course.not_finite == 3);
-  CHECK(judge({}, {}, {}).verdict == Verdict::identical);
+  CHECK(judge({}, {}, {}).verdict == PartingVerdict::identical);
 }
 
 TEST_CASE("healthy runs that rounding drives apart do not part") {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const Runs runs = norms(seed);
     const Course course = judge(runs.a, runs.b, {});
-    CHECK(course.verdict != Verdict::parted);
+    CHECK(course.verdict != PartingVerdict::parted);
     CHECK(course.unequal == kSteps);
     CHECK(course.largest_relative < 0.2);
   }
@@ -100,7 +100,7 @@ TEST_CASE("parameters that wander apart a little do not part") {
     a.push_back(20 + 1e-3 * (walk_a += shared + 0.02 * noise(engine)));
     b.push_back(20 + 1e-3 * (walk_b += shared + 0.02 * noise(engine)));
   }
-  CHECK(judge(a, b, {}).verdict == Verdict::within);
+  CHECK(judge(a, b, {}).verdict == PartingVerdict::within);
 }
 
 TEST_CASE("a jump is found at its step, however small beside the size of the numbers") {
@@ -109,7 +109,7 @@ TEST_CASE("a jump is found at its step, however small beside the size of the num
   });
   for (std::size_t step = 300; step < kSteps; ++step) runs.b[step] += 0.1;
   const Course course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::parted);
+  CHECK(course.verdict == PartingVerdict::parted);
   CHECK(course.parting == Parting::jump);
   CHECK(course.at == 300);
   CHECK(course.times > 100);
@@ -121,11 +121,11 @@ TEST_CASE("what is over soon passes, and does not hide what comes later") {
   runs.b[200] *= 30;
   runs.b[201] *= 30;
   Course course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::passing);
+  CHECK(course.verdict == PartingVerdict::passing);
   CHECK(course.at == 200);
   for (std::size_t step = 400; step < kSteps; ++step) runs.b[step] *= 30;
   course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::parted);
+  CHECK(course.verdict == PartingVerdict::parted);
   CHECK(course.at == 400);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a slow drift is found when it is farther than the numbers go by thems
   for (std::size_t step = 100; step < kSteps; ++step)
     runs.b[step] *= std::exp(0.02 * static_cast<double>(step - 100));
   const Course course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::parted);
+  CHECK(course.verdict == PartingVerdict::parted);
   CHECK(course.at > 120);
   CHECK(course.at < 300);
 }
@@ -145,7 +145,7 @@ TEST_CASE("a number against none parts at once, also for a single step") {
     runs.b[123] = none;
     for (const bool swapped : {false, true}) {
       const Course course = swapped ? judge(runs.b, runs.a, {}) : judge(runs.a, runs.b, {});
-      CHECK(course.verdict == Verdict::parted);
+      CHECK(course.verdict == PartingVerdict::parted);
       CHECK(course.parting == Parting::number);
       CHECK(course.at == 123);
     }
@@ -169,7 +169,7 @@ TEST_CASE("different from the first step on") {
   Runs runs = norms(4);
   for (double& value : runs.b) value *= 2.5;
   const Course course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::parted);
+  CHECK(course.verdict == PartingVerdict::parted);
   CHECK(course.parting == Parting::shift);
   CHECK(course.at == 0);
 }
@@ -178,7 +178,7 @@ TEST_CASE("a shift that is small beside the common noise is found where the runs
   Runs runs = norms(8);
   for (std::size_t step = 100; step < kSteps; ++step) runs.b[step] *= 2;
   const Course course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::parted);
+  CHECK(course.verdict == PartingVerdict::parted);
   CHECK(course.parting == Parting::shift);
   CHECK(course.at == 100);
 }
@@ -187,26 +187,26 @@ TEST_CASE("constant series part at the first real difference, not by rounding or
   const std::vector<double> constant(50, 1.5);
   std::vector<double> other = constant;
   for (std::size_t i = 20; i < other.size(); ++i) other[i] = 1.5 * (1 + 5e-7);
-  CHECK(judge(constant, other, {}).verdict == Verdict::within);
+  CHECK(judge(constant, other, {}).verdict == PartingVerdict::within);
   for (std::size_t i = 20; i < other.size(); ++i) other[i] = 1.6;
   CHECK(judge(constant, other, {}).at == 20);
   PartingRule half;
   half.rounding = 1.0 / 256;
   for (std::size_t i = 20; i < other.size(); ++i) other[i] = 1.51;
-  CHECK(judge(constant, other, half).verdict == Verdict::within);
+  CHECK(judge(constant, other, half).verdict == PartingVerdict::within);
   const std::vector<double> tiny(50, 3e-6);
   std::vector<double> digit = tiny;
   digit[30] = 4e-6;
   PartingRule written;
   written.resolution = 1e-6;
-  CHECK(judge(tiny, digit, written).verdict == Verdict::within);
+  CHECK(judge(tiny, digit, written).verdict == PartingVerdict::within);
 }
 
 TEST_CASE("at the end there is too little to tell whether it lasts") {
   Runs runs = norms(6);
   runs.b.back() *= 50;
   const Course course = judge(runs.a, runs.b, {});
-  CHECK(course.verdict == Verdict::parted);
+  CHECK(course.verdict == PartingVerdict::parted);
   CHECK(course.at == kSteps - 1);
   CHECK_FALSE(course.lasts);
 }
@@ -214,12 +214,12 @@ TEST_CASE("at the end there is too little to tell whether it lasts") {
 TEST_CASE("a single step each, and runs with a hole, are judged") {
   const std::vector<double> one = {2};
   const std::vector<double> other = {3};
-  CHECK(judge(one, other, {}).verdict == Verdict::parted);
-  CHECK(judge(one, one, {}).verdict == Verdict::identical);
+  CHECK(judge(one, other, {}).verdict == PartingVerdict::parted);
+  CHECK(judge(one, one, {}).verdict == PartingVerdict::identical);
   std::vector<double> a(100, NAN);
   std::vector<double> b(100, NAN);
   a[99] = b[99] = 1;
-  CHECK(judge(a, b, {}).verdict == Verdict::identical);
+  CHECK(judge(a, b, {}).verdict == PartingVerdict::identical);
 }
 
 TEST_CASE("how finely numbers are written") {

@@ -14,7 +14,7 @@ namespace msprobe::pack::hyper_parameters_test {
 namespace {
 
 std::string shown(const FlatMap& map) {
-  Value value = Value::map();
+  PackValue value = PackValue::map();
   for (const auto& [name, each] : map.items()) value.push(name, each);
   return python_repr(value);
 }

@@ -31,8 +31,8 @@ TEST_CASE("a pack is read back as it was written") {
   const std::string text(50'000, 'x');
   {
     PackWriter writer(path);
-    Value map = Value::map();
-    map.push("A", Value::of_text("é"));
+    PackValue map = PackValue::map();
+    map.push("A", PackValue::of_text("é"));
     writer.add_json("env", map);
     writer.add("pip", text);
     CHECK_FALSE(std::filesystem::exists(path));  // not there before it is whole
@@ -67,7 +67,7 @@ TEST_CASE("members are sorted by the numbers in their names") {
     parts.push_back({.name = name, .payload = "{}"});
   const Pack pack(memory_source(archive::build_zip(parts), "p.zip"));
   std::vector<std::string> names;
-  for (const Member& member : pack.members(Section::weights)) names.push_back(member.name);
+  for (const PackMember& member : pack.members(Section::weights)) names.push_back(member.name);
   CHECK(names ==
         std::vector<std::string>{"weights/step9/rank9/deep/er.json", "weights/step9/rank9/weight.json",
                                  "weights/step9/rank10/weight.json", "weights/step10/rank0/weight.json"});

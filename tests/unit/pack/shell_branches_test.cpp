@@ -113,12 +113,12 @@ TEST_CASE("one list has values of several kinds") {
   FlatMap merged = merge_ways({});
   CHECK(merged.empty());
   FlatMap first;
-  first.set("lr", Value::of_text("1"));
+  first.set("lr", PackValue::of_text("1"));
   FlatMap second;
-  second.set("lr", Value::of_text("2"));
+  second.set("lr", PackValue::of_text("2"));
   merge(first, second);
   FlatMap third;
-  third.set("lr", Value::of_text("3"));
+  third.set("lr", PackValue::of_text("3"));
   CHECK(python_str(*merge_ways({first, third}).find("lr")) == open("'1', '2', '3'"));
   merge(third, merge_ways({first, second}));
   CHECK(python_str(*third.find("lr")) == open("'3', '1', '2'"));

@@ -11,7 +11,7 @@
 namespace msprobe::pack::value_test {
 namespace {
 
-Value parsed(const std::string& json) {
+PackValue parsed(const std::string& json) {
   return from_entry(dump::read_json(json, "test.json"), 0, "test.json");
 }
 
@@ -23,7 +23,7 @@ std::string refused(const std::string& json) {
 
 TEST_CASE("values print as Python prints them") {
   // Printed by Python 3.11: repr() and json.dumps(indent=4) of the same object.
-  const Value value = parsed(
+  const PackValue value = parsed(
       "{\"a\": [1, 2.5, 1e-05, true, null, \"it's\", \"\\u00e9\"], \"b\": {}, \"c\": [], \"d\": NaN, "
       "\"e\": -Infinity, \"f\": 123456789012345678901234567890, \"g\": {\"x\": {\"y\": -0.0}}}");
   CHECK(python_repr(value) ==
@@ -36,14 +36,14 @@ TEST_CASE("values print as Python prints them") {
         "        \"it's\",\n        \"\\u00e9\"\n    ],\n    \"b\": {},\n    \"c\": [],\n    \"d\": NaN,\n"
         "    \"e\": -Infinity,\n    \"f\": 123456789012345678901234567890,\n    \"g\": {\n        \"x\": {\n"
         "            \"y\": -0.0\n        }\n    }\n}");
-  CHECK(python_str(Value::of_text("text")) == "text");
-  CHECK(python_str(Value::of(true)) == "True");
+  CHECK(python_str(PackValue::of_text("text")) == "text");
+  CHECK(python_str(PackValue::of(true)) == "True");
 }
 
 TEST_CASE("a key that comes twice keeps its place and takes the last value") {
   CHECK(python_repr(parsed("{\"a\": 1, \"b\": 2, \"a\": 3}")) == "{'a': 3, 'b': 2}");
-  Value map = Value::map();
-  for (int i = 0; i < 100; ++i) map.push(std::to_string(i % 7), Value::of(std::int64_t{i}));
+  PackValue map = PackValue::map();
+  for (int i = 0; i < 100; ++i) map.push(std::to_string(i % 7), PackValue::of(std::int64_t{i}));
   map.settle();
   CHECK(python_repr(map) == "{'0': 98, '1': 99, '2': 93, '3': 94, '4': 95, '5': 96, '6': 97}");
 }
@@ -65,9 +65,9 @@ TEST_CASE("JSON that is none is refused with its name and place") {
 
 TEST_CASE("a flat map keeps the order of names") {
   FlatMap map;
-  map.set("b", Value::of(std::int64_t{1}));
-  map.set("a", Value::of(std::int64_t{2}));
-  map.set("b", Value::of(std::int64_t{3}));
+  map.set("b", PackValue::of(std::int64_t{1}));
+  map.set("a", PackValue::of(std::int64_t{2}));
+  map.set("b", PackValue::of(std::int64_t{3}));
   REQUIRE(map.size() == 2);
   CHECK(map.items()[0].first == "b");
   CHECK(map.items()[0].second.text() == "3");

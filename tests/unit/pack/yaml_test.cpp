@@ -22,15 +22,15 @@ std::string refused(const std::string& text, const YamlLimits& limits = {}) {
   return test::message_of([&] { read(text, limits); });
 }
 
-const char* kind_name(const Value& value) {
+const char* kind_name(const PackValue& value) {
   switch (value.kind()) {
-    case Value::Kind::null:
+    case PackValue::Type::null:
       return "null";
-    case Value::Kind::boolean:
+    case PackValue::Type::boolean:
       return "boolean";
-    case Value::Kind::integer:
+    case PackValue::Type::integer:
       return "integer";
-    case Value::Kind::real:
+    case PackValue::Type::real:
       return "real";
     default:
       return "text";
@@ -44,10 +44,10 @@ TEST_CASE("plain scalars are what PyYAML makes of them") {
   const nlohmann::json table = nlohmann::json::parse(in);
   REQUIRE(table.size() > 150);
   for (const auto& [text, expected] : table.items()) {
-    const Value value = resolve_yaml_scalar(text);
+    const PackValue value = resolve_yaml_scalar(text);
     CAPTURE(text);
     CHECK(kind_name(value) == expected[0].get<std::string>());
-    CHECK((value.is(Value::Kind::null) ? "" : python_str(value)) == expected[1].get<std::string>());
+    CHECK((value.is(PackValue::Type::null) ? "" : python_str(value)) == expected[1].get<std::string>());
   }
 }
 

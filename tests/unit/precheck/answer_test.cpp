@@ -34,15 +34,15 @@ std::vector<std::array<std::string, 3>> rows_of_the_page() {
   return rows;
 }
 
-std::string python_text(const Output& output) {
+std::string python_text(const CallOutput& output) {
   if (const auto* tensor = std::get_if<TensorOutput>(&output.value))
     return fmt::format("tensor({}, [{}])", tensor::info(tensor->dtype).name, fmt::join(tensor->shape, ", "));
   if (const auto* scalar = std::get_if<ScalarOutput>(&output.value)) return scalar->repr;
   if (const auto* other = std::get_if<OtherOutput>(&output.value)) return other->type;
-  const auto* list = std::get_if<Output::List>(&output.value);
+  const auto* list = std::get_if<CallOutput::List>(&output.value);
   if (list == nullptr) return "None";
   std::vector<std::string> elements;
-  for (const Output& element : list->elements) elements.push_back(python_text(element));
+  for (const CallOutput& element : list->elements) elements.push_back(python_text(element));
   return fmt::format("{}{}{}", list->tuple ? '(' : '[', fmt::join(elements, ", "), list->tuple ? ')' : ']');
 }
 

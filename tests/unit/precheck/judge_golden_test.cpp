@@ -33,22 +33,22 @@ json read(const std::string& name) {
 /// The inputs' values; tensors stand in `bytes`.
 class Inputs {
  public:
-  Output decode(const json& value) {
+  CallOutput decode(const json& value) {
     if (value.contains("tensor")) return {tensor_of(value)};
     // A runner gives the values of a dictionary as a list.
     for (const char* kind : {"list", "tuple", "dict"}) {
       if (!value.contains(kind)) continue;
-      Output::List list;
+      CallOutput::List list;
       list.tuple = std::string(kind) == "tuple";
       for (const json& element : value[kind]) list.elements.push_back(decode(element));
       return {list};
     }
     const std::string text = value["python"];
     if (text == "None") return {};
-    if (text.front() == '\'') return {ScalarOutput{ScalarOutput::Kind::text, text}};
+    if (text.front() == '\'') return {ScalarOutput{ScalarOutput::ScalarKind::text, text}};
     if (text.front() == '{') return {OtherOutput{"<class 'set'>"}};
     const bool is_real = text.find('.') != std::string::npos;
-    return {ScalarOutput{is_real ? ScalarOutput::Kind::real : ScalarOutput::Kind::integer, text,
+    return {ScalarOutput{is_real ? ScalarOutput::ScalarKind::real : ScalarOutput::ScalarKind::integer, text,
                          parse_number(text).value()}};
   }
 
@@ -113,18 +113,18 @@ ApiName api_of(const json& input) {
 }
 
 /// Our verdict where both releases end otherwise, by the items of docs/differences/prechecks.md.
-const std::map<std::string, Verdict> kDifferences = {
-    {"list_device_shorter", Verdict::error},  // P14
-    {"f8_output", Verdict::pass},             // P15
-    {"dict", Verdict::pass},                  // P15
-    {"dict_keys", Verdict::pass},             // P15
+const std::map<std::string, PrecheckVerdict> kDifferences = {
+    {"list_device_shorter", PrecheckVerdict::error},  // P14
+    {"f8_output", PrecheckVerdict::pass},             // P15
+    {"dict", PrecheckVerdict::pass},                  // P15
+    {"dict_keys", PrecheckVerdict::pass},             // P15
 };
 
 /// Judges one case of inputs.json.
-Judgement judge_case(const json& input, Inputs& inputs, const Standards& standards, Selection selection) {
-  const Output reference = inputs.decode(input["bench"]);
-  const Output device = inputs.decode(input["device"]);
-  return judge(api_of(input), Direction::forward, reference, device, standards, selection);
+CallJudgement judge_case(const json& input, Inputs& inputs, const Standards& standards, Selection selection) {
+  const CallOutput reference = inputs.decode(input["bench"]);
+  const CallOutput device = inputs.decode(input["device"]);
+  return judge(api_of(input), CallDirection::forward, reference, device, standards, selection);
 }
 
 void check_release(const char* inputs_name, const char* expected_name, Selection selection,
@@ -139,7 +139,7 @@ void check_release(const char* inputs_name, const char* expected_name, Selection
     const std::string case_name = one["name"];
     CAPTURE(case_name);
     Inputs values;
-    const Judgement judgement = judge_case(by_name.at(case_name), values, standards, selection);
+    const CallJudgement judgement = judge_case(by_name.at(case_name), values, standards, selection);
     if (const auto ours = kDifferences.find(case_name); ours != kDifferences.end()) {
       CHECK(judgement.verdict == ours->second);
       continue;
@@ -261,7 +261,7 @@ TEST_CASE("Each criterion has the Python tool's figures, whichever an operation 
         }
       }
       Inputs values;
-      const Judgement judgement = judge_case(input, values, Standards::load(path), Selection::release_8);
+      const CallJudgement judgement = judge_case(input, values, Standards::load(path), Selection::release_8);
       REQUIRE(judgement.rows.size() == 1);
       for (const auto& [name, figure] : criterion.figures) {
         CAPTURE(std::string(name));

@@ -34,7 +34,8 @@ std::string refusal(const std::string& message) {
   return test::message_of([&] { read_online_message(message); }, "");
 }
 
-OperationReport report_of(const std::string& name, Verdict forward, Verdict backward = Verdict::none) {
+OperationReport report_of(const std::string& name, PrecheckVerdict forward,
+                          PrecheckVerdict backward = PrecheckVerdict::none) {
   OperationReport report;
   report.name = name;
   report.forward_verdict = forward;
@@ -49,14 +50,14 @@ TEST_CASE("online: messages") {
   const OnlineMessage call = read_online_message(
       R"({"call": 7, "type": "Torch", "name": "sin", "number": 2, "step": 3, "leaf": "rank1", "entry": {"input_args": []},
           "tensors": {}, "blocks": [[4096, 12]], "follows": true, "place": "a", "where": "b", "frames": ["c"]})");
-  CHECK(call.kind == OnlineMessage::Kind::call);
+  CHECK(call.kind == OnlineMessage::MessageKind::call);
   CHECK(call.id == 7);
   CHECK(call.api.text() == "Torch.sin.2");
   CHECK(call.entry == R"({"input_args": []})");
   CHECK(call.follows);
   CHECK(call.place == "a");
   CHECK(call.frames == std::vector<std::string>{"c"});
-  CHECK(read_online_message(R"({"step_ends": 4})").kind == OnlineMessage::Kind::step);
+  CHECK(read_online_message(R"({"step_ends": 4})").kind == OnlineMessage::MessageKind::step);
 
   CHECK(refusal("{") != "");
   CHECK(refusal("[]") == "the training: sent a message of an unknown kind");
@@ -87,27 +88,27 @@ TEST_CASE("online: the table of compare") {
     made.dtype = dtype;
     made.shape = {elements.size()};
     made.bytes = std::as_bytes(std::span(elements));
-    return Output{made};
+    return CallOutput{made};
   };
-  const auto pair_of = [](Output first, Output second) {
-    Output::List list;
+  const auto pair_of = [](CallOutput first, CallOutput second) {
+    CallOutput::List list;
     list.elements.push_back(std::move(first));
     list.elements.push_back(std::move(second));
-    return Output{std::move(list)};
+    return CallOutput{std::move(list)};
   };
   const std::array<float, 2> right = {3, 4};
   const std::array<float, 2> wrong = {3, -4};
   const std::array<double, 2> wide = {3, 4};
   const std::array<std::int64_t, 1> places = {7};
-  const Output training = tensor(tensor::DType::float32, right);
-  const Output indices = tensor(tensor::DType::int64, places);
+  const CallOutput training = tensor(tensor::DType::float32, right);
+  const CallOutput indices = tensor(tensor::DType::int64, places);
   const std::string name = "Torch.a.0";
   const std::vector<std::size_t> as_they_stand;
   const std::vector<std::size_t> behind_null = {1, 2};
   OnlineTable table;
-  const auto rows = [&](std::uint64_t step, const std::vector<std::size_t>& of, const Output& ours,
-                        const Output& theirs) {
-    table.take({name, step, of.empty() ? Direction::forward : Direction::backward, of}, ours, theirs);
+  const auto rows = [&](std::uint64_t step, const std::vector<std::size_t>& of, const CallOutput& ours,
+                        const CallOutput& theirs) {
+    table.take({name, step, of.empty() ? CallDirection::forward : CallDirection::backward, of}, ours, theirs);
     return table.take_lines();
   };
   const std::string row = "Torch.a.0.forward.output.0,Torch.a.0.forward.output.0,torch.float32,";
@@ -168,7 +169,7 @@ TEST_CASE("online: what a receiver has written") {
   stream.count(counts);
   CHECK(counts.skips == 1);
   CHECK_FALSE(path_exists(folder));
-  CHECK(names_in(settings.results, Named::folders) == std::vector<std::string>{"rank0"});
+  CHECK(names_in(settings.results, WhichNames::folders) == std::vector<std::string>{"rank0"});
 }
 
 TEST_CASE("online: addresses") {
@@ -216,18 +217,20 @@ TEST_CASE("online: tensors") {
 TEST_CASE("online: findings") {
   OnlineFindings findings;
   findings.place("Torch.sin.0", "layers.1 (Block)", "", {});
-  CHECK(findings.take(report_of("Torch.sin.0", Verdict::pass), 0, 1).row);
-  CHECK_FALSE(findings.take(report_of("Torch.sin.0", Verdict::pass), 1, 3).row);
-  const OnlineFindings::Taken taken = findings.take(report_of("Torch.sin.0", Verdict::error), 4, 5);
+  CHECK(findings.take(report_of("Torch.sin.0", PrecheckVerdict::pass), 0, 1).row);
+  CHECK_FALSE(findings.take(report_of("Torch.sin.0", PrecheckVerdict::pass), 1, 3).row);
+  const OnlineFindings::NewFindings taken =
+      findings.take(report_of("Torch.sin.0", PrecheckVerdict::error), 4, 5);
   CHECK(taken.row);
   CHECK(taken.new_error);
-  CHECK_FALSE(findings.take(report_of("Torch.sin.0", Verdict::error), 5, 7).new_error);
-  CHECK(findings.take(report_of("Torch.cos.0", Verdict::pass, Verdict::error), 4, 6).new_error);
-  CHECK(findings.take(report_of("Torch.tan.0", Verdict::error), 2, 4).new_error);
-  findings.take(report_of("Torch.rand.0", Verdict::skip), 0, 2);
+  CHECK_FALSE(findings.take(report_of("Torch.sin.0", PrecheckVerdict::error), 5, 7).new_error);
+  CHECK(
+      findings.take(report_of("Torch.cos.0", PrecheckVerdict::pass, PrecheckVerdict::error), 4, 6).new_error);
+  CHECK(findings.take(report_of("Torch.tan.0", PrecheckVerdict::error), 2, 4).new_error);
+  findings.take(report_of("Torch.rand.0", PrecheckVerdict::skip), 0, 2);
   CHECK(findings.calls() == 6);
-  CHECK(findings.of(Verdict::error) == 3);
-  CHECK(findings.of(Verdict::skip) == 1);
+  CHECK(findings.of(PrecheckVerdict::error) == 3);
+  CHECK(findings.of(PrecheckVerdict::skip) == 1);
   CHECK(findings.error_text("Torch.cos.0") == "step 4: the backward of Torch.cos.0 is wrong: off");
   CHECK(findings.lines(false) ==
         "\n  error    Torch.tan.0, since step 2, where it was judged first (1 of 1 call)\n           off"

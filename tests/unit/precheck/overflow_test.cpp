@@ -18,13 +18,13 @@ using tensor::DType;
 template <typename T>
 bool overflows_in(DType dtype, const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  const Output tensor{TensorOutput{dtype, {bytes.size() / tensor::info(dtype).size}, bytes}};
-  const Output list{Output::List{{Output{}, tensor}, true}};
+  const CallOutput tensor{TensorOutput{dtype, {bytes.size() / tensor::info(dtype).size}, bytes}};
+  const CallOutput list{CallOutput::List{{CallOutput{}, tensor}, true}};
   CHECK(overflows(list) == overflows(tensor));
   return overflows(tensor);
 }
 
-bool overflows_as_number(ScalarOutput::Kind kind, double value) {
+bool overflows_as_number(ScalarOutput::ScalarKind kind, double value) {
   return overflows({ScalarOutput{kind, "", value}});
 }
 
@@ -48,9 +48,10 @@ TEST_CASE("NaN and infinities of any floating-point type are overflow, the large
   CHECK(overflows_in<double>(DType::float64, long_one));
   CHECK_FALSE(overflows_in<std::uint32_t>(DType::int32, {0x7F800000}));
   CHECK_FALSE(overflows({}));
-  CHECK(overflows_as_number(ScalarOutput::Kind::real, std::numeric_limits<double>::quiet_NaN()));
-  CHECK_FALSE(overflows_as_number(ScalarOutput::Kind::real, 1e308));
-  CHECK_FALSE(overflows_as_number(ScalarOutput::Kind::integer, std::numeric_limits<double>::infinity()));
+  CHECK(overflows_as_number(ScalarOutput::ScalarKind::real, std::numeric_limits<double>::quiet_NaN()));
+  CHECK_FALSE(overflows_as_number(ScalarOutput::ScalarKind::real, 1e308));
+  CHECK_FALSE(
+      overflows_as_number(ScalarOutput::ScalarKind::integer, std::numeric_limits<double>::infinity()));
 }
 
 TEST_CASE("overflow on one side alone is abnormal, and what was not called is listed") {

@@ -49,12 +49,12 @@ std::vector<std::vector<std::string>> rows_of(const std::string& path) {
   return rows;
 }
 
-Status status_of(const std::string& word) {
-  if (word == "pass") return Status::pass;
-  if (word == "warning") return Status::warning;
-  if (word == "error") return Status::error;
+PythonStatus status_of(const std::string& word) {
+  if (word == "pass") return PythonStatus::pass;
+  if (word == "warning") return PythonStatus::warning;
+  if (word == "error") return PythonStatus::error;
   REQUIRE((word == "SKIP" || word == " "));
-  return word == "SKIP" ? Status::skip : Status::none;
+  return word == "SKIP" ? PythonStatus::skip : PythonStatus::none;
 }
 
 /// What the Python tool wrote, as reports.
@@ -137,13 +137,14 @@ TEST_CASE("A run that was stopped anywhere goes on to the same files") {
 OperationReport small_report(const std::string& name) {
   OperationReport report;
   report.name = name;
-  report.forward = Status::warning;
-  report.forward_verdict = Verdict::pass;
-  report.rows.push_back(skipped_row(name, Direction::forward, "a \"message\",\nof two lines", "a reason"));
+  report.forward = PythonStatus::warning;
+  report.forward_verdict = PrecheckVerdict::pass;
+  report.rows.push_back(
+      skipped_row(name, CallDirection::forward, "a \"message\",\nof two lines", "a reason"));
   report.rows[0][Figure::cosine] = {FigureValue::Form::real, 0.5, {}};
   report.rows[0][Figure::max_absolute] = {FigureValue::Form::single, 9.75579e-05, {}};
   report.rows[0][Figure::small_share] = {FigureValue::Form::integer, 0, {}};
-  OutputRow ours = skipped_row(name, Direction::forward, "", "ours alone");
+  OutputRow ours = skipped_row(name, CallDirection::forward, "", "ours alone");
   ours.only_ours = true;
   report.rows.push_back(ours);
   return report;

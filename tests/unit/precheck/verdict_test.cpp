@@ -29,19 +29,19 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 class Values {
  public:
   template <typename T>
-  Output tensor(DType dtype, const std::vector<T>& values, std::vector<std::uint64_t> shape = {}) {
+  CallOutput tensor(DType dtype, const std::vector<T>& values, std::vector<std::uint64_t> shape = {}) {
     std::vector<std::byte>& bytes = bytes_.emplace_back(values.size() * sizeof(T));
     std::memcpy(bytes.data(), values.data(), bytes.size());
     TensorOutput tensor{dtype, std::move(shape), bytes};
     if (tensor.shape.empty()) tensor.shape = {bytes.size() / tensor::info(dtype).size};
     return {tensor};
   }
-  Output doubles(const std::vector<double>& values) { return tensor(DType::float64, values); }
-  Output floats(const std::vector<double>& values) {
+  CallOutput doubles(const std::vector<double>& values) { return tensor(DType::float64, values); }
+  CallOutput floats(const std::vector<double>& values) {
     return tensor(DType::float32, std::vector<float>(values.begin(), values.end()));
   }
   /// Rounded to the nearest bfloat16.
-  Output bfloats(const std::vector<double>& values) {
+  CallOutput bfloats(const std::vector<double>& values) {
     std::vector<std::uint16_t> bits;
     for (const double value : values) {
       const auto single = static_cast<float>(value);
@@ -56,10 +56,10 @@ class Values {
   std::deque<std::vector<std::byte>> bytes_;
 };
 
-Judgement judged(const Output& reference, const Output& device, const InputFacts& inputs = {},
-                 const std::string& operation = "mul") {
+CallJudgement judged(const CallOutput& reference, const CallOutput& device, const InputFacts& inputs = {},
+                     const std::string& operation = "mul") {
   static const Standards standards = Standards::built_in();
-  return judge({"Torch", operation, "0"}, Direction::forward, reference, device, standards,
+  return judge({"Torch", operation, "0"}, CallDirection::forward, reference, device, standards,
                Selection::release_26, inputs);
 }
 
@@ -79,26 +79,26 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
 TEST_CASE("Correct rounding passes, whatever the Python tool says of it") {
   Values values;
   const std::vector<double> numbers = normal_numbers(1000, 100);
-  const Judgement bfloat16 = judged(values.doubles(numbers), values.bfloats(numbers));
-  CHECK(bfloat16.verdict == Verdict::pass);
+  const CallJudgement bfloat16 = judged(values.doubles(numbers), values.bfloats(numbers));
+  CHECK(bfloat16.verdict == PrecheckVerdict::pass);
   CHECK(bfloat16.reason.empty());
-  CHECK(bfloat16.status == Status::warning);
-  CHECK(judged(values.doubles(numbers), values.floats(numbers)).verdict == Verdict::pass);
+  CHECK(bfloat16.status == PythonStatus::warning);
+  CHECK(judged(values.doubles(numbers), values.floats(numbers)).verdict == PrecheckVerdict::pass);
 }
 
 TEST_CASE("NaN and infinities that are equal are equal, others are errors that name their place") {
   Values values;
   const std::vector<double> nonfinite = {1, kNaN, kInfinity, -kInfinity};
-  const Judgement same = judged(values.doubles(nonfinite), values.floats(nonfinite));
-  CHECK(same.verdict == Verdict::pass);
-  CHECK(same.status == Status::error);  // the Python tool's
+  const CallJudgement same = judged(values.doubles(nonfinite), values.floats(nonfinite));
+  CHECK(same.verdict == PrecheckVerdict::pass);
+  CHECK(same.status == PythonStatus::error);  // the Python tool's
   for (const auto& [device, place] : std::vector<std::pair<std::vector<double>, std::string>>{
            {{kNaN, kNaN, kInfinity, -kInfinity}, "[0]: nan instead of 1"},
            {{1, 2, kInfinity, -kInfinity}, "[1]: 2 instead of nan"},
            {{1, kNaN, -kInfinity, -kInfinity}, "[2]: -inf instead of inf"},
            {{1, kNaN, kInfinity, 3e38}, "[3]: 3e+38 instead of -inf"}}) {
-    const Judgement other = judged(values.doubles(nonfinite), values.floats(device));
-    CHECK(other.verdict == Verdict::error);
+    const CallJudgement other = judged(values.doubles(nonfinite), values.floats(device));
+    CHECK(other.verdict == PrecheckVerdict::error);
     CHECK_MESSAGE(other.reason.find("1 of 4 elements are NaN or infinite on one side") != std::string::npos,
                   other.reason);
     CHECK_MESSAGE(other.reason.ends_with(place), other.reason);
@@ -108,45 +108,45 @@ TEST_CASE("NaN and infinities that are equal are equal, others are errors that n
 TEST_CASE("What overflows in the device's type is no error of the device") {
   Values values;
   CHECK(judged(values.doubles({1e39, 1, -1e300}), values.floats({kInfinity, 1, -kInfinity})).verdict ==
-        Verdict::pass);
-  CHECK(judged(values.doubles({1e39, 1}), values.floats({-kInfinity, 1})).verdict == Verdict::error);
+        PrecheckVerdict::pass);
+  CHECK(judged(values.doubles({1e39, 1}), values.floats({-kInfinity, 1})).verdict == PrecheckVerdict::error);
   // 65519.99 rounds to 65504, 65520 to infinity.
-  const Output half = values.tensor(DType::float16, std::vector<std::uint16_t>{0x7bff, 0x7c00});
-  CHECK(judged(values.doubles({65519.99, 65520}), half).verdict == Verdict::pass);
-  CHECK(judged(values.doubles({65519.99, 65000}), half).verdict == Verdict::error);
+  const CallOutput half = values.tensor(DType::float16, std::vector<std::uint16_t>{0x7bff, 0x7c00});
+  CHECK(judged(values.doubles({65519.99, 65520}), half).verdict == PrecheckVerdict::pass);
+  CHECK(judged(values.doubles({65519.99, 65000}), half).verdict == PrecheckVerdict::error);
 }
 
 TEST_CASE("Faults of a kernel are errors at their place") {
   Values values;
   const std::vector<double> numbers = normal_numbers(4096);
-  const Output reference = values.tensor(DType::float64, numbers, {64, 64});
+  const CallOutput reference = values.tensor(DType::float64, numbers, {64, 64});
   const auto device = [&](std::vector<double> all) {
     return values.tensor(DType::float32, std::vector<float>(all.begin(), all.end()), {64, 64});
   };
-  CHECK(judged(reference, device(numbers)).verdict == Verdict::pass);
+  CHECK(judged(reference, device(numbers)).verdict == PrecheckVerdict::pass);
 
   std::vector<double> tile = numbers;
   for (std::size_t row = 16; row < 24; ++row) {
     for (std::size_t column = 8; column < 16; ++column) tile[row * 64 + column] = 0;
   }
-  const Judgement zeroed = judged(reference, device(tile));
-  CHECK(zeroed.verdict == Verdict::error);
+  const CallJudgement zeroed = judged(reference, device(tile));
+  CHECK(zeroed.verdict == PrecheckVerdict::error);
   CHECK(zeroed.reason.find("units in the last place of float32") != std::string::npos);
 
   std::vector<double> half = numbers;
   for (double& value : half)
     value = std::ldexp(std::nearbyint(std::ldexp(value, 8 - std::ilogb(value))), std::ilogb(value) - 8);
-  CHECK(judged(reference, device(half)).verdict == Verdict::error);
+  CHECK(judged(reference, device(half)).verdict == PrecheckVerdict::error);
 
-  CHECK(judged(reference, device(scaled(numbers, 1.01))).verdict == Verdict::error);
+  CHECK(judged(reference, device(scaled(numbers, 1.01))).verdict == PrecheckVerdict::error);
   // Sums in another order: some units at the size of the largest.
-  CHECK(judged(reference, device(scaled(numbers, 1 + 20 * 0x1p-24))).verdict == Verdict::pass);
-  CHECK(judged(reference, device(scaled(numbers, 1 + 300 * 0x1p-24))).verdict == Verdict::warning);
+  CHECK(judged(reference, device(scaled(numbers, 1 + 20 * 0x1p-24))).verdict == PrecheckVerdict::pass);
+  CHECK(judged(reference, device(scaled(numbers, 1 + 300 * 0x1p-24))).verdict == PrecheckVerdict::warning);
 
   std::vector<double> one = numbers;
   one[130] += 10;
-  const Judgement single = judged(reference, device(one));
-  CHECK(single.verdict == Verdict::error);
+  const CallJudgement single = judged(reference, device(one));
+  CHECK(single.verdict == PrecheckVerdict::error);
   CHECK_MESSAGE(single.reason.starts_with("[2, 2] is off by "), single.reason);
 }
 
@@ -155,13 +155,13 @@ TEST_CASE("Small elements beside large ones have to be right, too, if they are m
   std::vector<double> numbers(1000, 1e-9);
   numbers[0] = 1;
   std::vector<double> zeroed = numbers;
-  CHECK(judged(values.doubles(numbers), values.floats(zeroed)).verdict == Verdict::pass);
+  CHECK(judged(values.doubles(numbers), values.floats(zeroed)).verdict == PrecheckVerdict::pass);
   for (std::size_t i = 100; i < 105; ++i) zeroed[i] = 0;
   CHECK(judged(values.doubles(numbers), values.floats(zeroed)).verdict ==
-        Verdict::pass);  // as rounding may leave them
+        PrecheckVerdict::pass);  // as rounding may leave them
   for (std::size_t i = 100; i < 164; ++i) zeroed[i] = 0;
-  const Judgement tile = judged(values.doubles(numbers), values.floats(zeroed));
-  CHECK(tile.verdict == Verdict::error);
+  const CallJudgement tile = judged(values.doubles(numbers), values.floats(zeroed));
+  CHECK(tile.verdict == PrecheckVerdict::error);
   CHECK_MESSAGE(tile.reason.starts_with("64 of 1,000 elements have no correct digit"), tile.reason);
 }
 
@@ -170,142 +170,146 @@ TEST_CASE("Sums that cancel out are off by a rounding of what was added") {
   const std::vector<double> tiny = normal_numbers(100, 1e-9);
   std::vector<double> other = tiny;
   for (std::size_t i = 0; i < other.size(); ++i) other[i] += i % 2 == 0 ? 2e-9 : -2e-9;
-  const Output reference = values.doubles(tiny);
-  const Output device = values.floats(other);
-  CHECK(judged(reference, device).verdict == Verdict::error);
-  const Judgement known = judged(reference, device, {.float8_input = false, .input_scale = 1e-2});
-  CHECK(known.verdict == Verdict::warning);
+  const CallOutput reference = values.doubles(tiny);
+  const CallOutput device = values.floats(other);
+  CHECK(judged(reference, device).verdict == PrecheckVerdict::error);
+  const CallJudgement known = judged(reference, device, {.float8_input = false, .input_scale = 1e-2});
+  CHECK(known.verdict == PrecheckVerdict::warning);
   CHECK_MESSAGE(known.reason.find("no more than rounding of the inputs") != std::string::npos, known.reason);
-  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 1e-6}).verdict == Verdict::error);
+  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 1e-6}).verdict ==
+        PrecheckVerdict::error);
   // A mask of the least finite number is added to nothing.
-  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 3.4e38}).verdict == Verdict::error);
+  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 3.4e38}).verdict ==
+        PrecheckVerdict::error);
 }
 
 TEST_CASE("Rounded inputs explain no element of 16 bits that is far off, for sums are made in float32") {
   Values values;
   std::vector<double> numbers = normal_numbers(100, 0.1);
-  const Output reference = values.floats(numbers);
+  const CallOutput reference = values.floats(numbers);
   numbers[7] += 0.05;
-  const Output device = values.bfloats(numbers);
-  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 10}).verdict == Verdict::error);
+  const CallOutput device = values.bfloats(numbers);
+  CHECK(judged(reference, device, {.float8_input = false, .input_scale = 10}).verdict ==
+        PrecheckVerdict::error);
 }
 
 TEST_CASE("Numbers at the ends of their type are judged, too") {
   Values values;
   const std::vector<double> huge = scaled(normal_numbers(100), 1e300);
-  const Judgement judgement = judged(values.doubles(huge), values.doubles(huge));
-  CHECK(judgement.verdict == Verdict::pass);
+  const CallJudgement judgement = judged(values.doubles(huge), values.doubles(huge));
+  CHECK(judgement.verdict == PrecheckVerdict::pass);
   CHECK(judgement.rows[0][Figure::cosine].value == doctest::Approx(1).epsilon(1e-15));
   const std::vector<double> tiny = scaled(normal_numbers(100), 1e-300);
-  CHECK(judged(values.doubles(tiny), values.doubles(tiny)).verdict == Verdict::pass);
-  CHECK(judged(values.doubles(tiny), values.doubles(scaled(tiny, -1))).verdict == Verdict::error);
+  CHECK(judged(values.doubles(tiny), values.doubles(tiny)).verdict == PrecheckVerdict::pass);
+  CHECK(judged(values.doubles(tiny), values.doubles(scaled(tiny, -1))).verdict == PrecheckVerdict::error);
   const std::vector<double> denormal = {1e-310, -3e-320, 0, -0.0};
-  CHECK(judged(values.doubles(denormal), values.doubles(denormal)).verdict == Verdict::pass);
-  CHECK(judged(values.doubles({0, 0}), values.floats({0, 0})).verdict == Verdict::pass);
-  CHECK(judged(values.doubles({0, 0}), values.floats({1e-3, 0})).verdict == Verdict::error);
+  CHECK(judged(values.doubles(denormal), values.doubles(denormal)).verdict == PrecheckVerdict::pass);
+  CHECK(judged(values.doubles({0, 0}), values.floats({0, 0})).verdict == PrecheckVerdict::pass);
+  CHECK(judged(values.doubles({0, 0}), values.floats({1e-3, 0})).verdict == PrecheckVerdict::error);
 }
 
 TEST_CASE("Complex numbers are two numbers each") {
   Values values;
-  const Output reference = values.tensor<double>(DType::complex128, {1, 2, 3, -4}, {2});
+  const CallOutput reference = values.tensor<double>(DType::complex128, {1, 2, 3, -4}, {2});
   CHECK(judged(reference, values.tensor<float>(DType::complex64, {1, 2, 3, -4}, {2})).verdict ==
-        Verdict::pass);
-  const Judgement other = judged(reference, values.tensor<float>(DType::complex64, {1, 2, 3, 4}, {2}));
-  CHECK(other.verdict == Verdict::error);
+        PrecheckVerdict::pass);
+  const CallJudgement other = judged(reference, values.tensor<float>(DType::complex64, {1, 2, 3, 4}, {2}));
+  CHECK(other.verdict == PrecheckVerdict::error);
   CHECK_MESSAGE(other.reason.starts_with("[1] (imaginary part) is off by"), other.reason);
 }
 
 TEST_CASE("Eight bits are judged by their own last place") {
   Values values;
   // 0x38 is 1 and 0x39 is 1.125 in e4m3fn.
-  const Output reference = values.doubles({1, 1.06, -1});
+  const CallOutput reference = values.doubles({1, 1.06, -1});
   CHECK(judged(reference, values.tensor<std::uint8_t>(DType::float8_e4m3fn, {0x38, 0x38, 0xb8})).verdict ==
-        Verdict::pass);
+        PrecheckVerdict::pass);
   CHECK(judged(reference, values.tensor<std::uint8_t>(DType::float8_e4m3fn, {0x38, 0x48, 0xb8})).verdict ==
-        Verdict::error);
+        PrecheckVerdict::error);
 }
 
 TEST_CASE("Integers are exact and do not wrap") {
   Values values;
   const auto bytes = [&](std::vector<std::int8_t> numbers) { return values.tensor(DType::int8, numbers); };
-  CHECK(judged(bytes({1, 2}), bytes({1, 2})).verdict == Verdict::pass);
-  const Judgement wrapped = judged(bytes({-128}), bytes({127}), {}, "npu_dynamic_quant");
-  CHECK(wrapped.status == Status::pass);  // the Python tool's
-  CHECK(wrapped.verdict == Verdict::error);
+  CHECK(judged(bytes({1, 2}), bytes({1, 2})).verdict == PrecheckVerdict::pass);
+  const CallJudgement wrapped = judged(bytes({-128}), bytes({127}), {}, "npu_dynamic_quant");
+  CHECK(wrapped.status == PythonStatus::pass);  // the Python tool's
+  CHECK(wrapped.verdict == PrecheckVerdict::error);
   CHECK_MESSAGE(wrapped.reason.find("by at most 255") != std::string::npos, wrapped.reason);
-  const Output five = values.tensor<std::uint8_t>(DType::uint8, {5, 7});
-  const Output four = values.tensor<std::uint8_t>(DType::uint8, {4, 7});
-  const Judgement near = judged(five, four, {}, "npu_dynamic_quant");
-  CHECK(near.status == Status::error);
-  CHECK(near.verdict == Verdict::pass);
+  const CallOutput five = values.tensor<std::uint8_t>(DType::uint8, {5, 7});
+  const CallOutput four = values.tensor<std::uint8_t>(DType::uint8, {4, 7});
+  const CallJudgement near = judged(five, four, {}, "npu_dynamic_quant");
+  CHECK(near.status == PythonStatus::error);
+  CHECK(near.verdict == PrecheckVerdict::pass);
   CHECK_FALSE(near.reason.empty());
-  CHECK(judged(five, four).verdict == Verdict::error);
+  CHECK(judged(five, four).verdict == PrecheckVerdict::error);
   const std::int64_t big = (std::int64_t{1} << 53) + 1;
-  const Judgement neighbours = judged(values.tensor<std::int64_t>(DType::int64, {big}),
-                                      values.tensor<std::int64_t>(DType::int64, {big - 1}));
-  CHECK(neighbours.verdict == Verdict::error);
+  const CallJudgement neighbours = judged(values.tensor<std::int64_t>(DType::int64, {big}),
+                                          values.tensor<std::int64_t>(DType::int64, {big - 1}));
+  CHECK(neighbours.verdict == PrecheckVerdict::error);
   constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  const Judgement ends = judged(values.tensor<std::int64_t>(DType::int64, {kLeast}),
-                                values.tensor<std::int64_t>(DType::int64, {kMost}));
+  const CallJudgement ends = judged(values.tensor<std::int64_t>(DType::int64, {kLeast}),
+                                    values.tensor<std::int64_t>(DType::int64, {kMost}));
   CHECK_MESSAGE(ends.reason.find("by at most 18446744073709551615") != std::string::npos, ends.reason);
   CHECK(judged(values.tensor<std::uint8_t>(DType::boolean, {0, 1}),
                values.tensor<std::uint8_t>(DType::boolean, {0, 1}))
-            .verdict == Verdict::pass);
+            .verdict == PrecheckVerdict::pass);
   CHECK(judged(values.tensor<std::int64_t>(DType::int64, {1, -2}),
                values.tensor<std::int32_t>(DType::int32, {1, -2}))
-            .verdict == Verdict::pass);
+            .verdict == PrecheckVerdict::pass);
 }
 
 TEST_CASE("The worst output is the operation's, wherever it stands") {
   Values values;
-  const Output good = values.floats({1, 2});
-  const Output bad = values.floats({1, 3});
-  const Output slightly = values.floats({1, 2.0003});
-  const Output reference{Output::List{{good, good, good}, true}};
-  const Judgement judgement = judged(reference, {Output::List{{bad, good, slightly}, true}});
-  CHECK(judgement.verdict == Verdict::error);
+  const CallOutput good = values.floats({1, 2});
+  const CallOutput bad = values.floats({1, 3});
+  const CallOutput slightly = values.floats({1, 2.0003});
+  const CallOutput reference{CallOutput::List{{good, good, good}, true}};
+  const CallJudgement judgement = judged(reference, {CallOutput::List{{bad, good, slightly}, true}});
+  CHECK(judgement.verdict == PrecheckVerdict::error);
   CHECK_MESSAGE(judgement.reason.starts_with("output 0: [1] is off by"), judgement.reason);
   REQUIRE(judgement.rows.size() == 3);
   CHECK(judgement.rows[2].name == "Torch.mul.0.forward.output.2");
 
-  const Judgement shorter = judged(reference, {Output::List{{good, good}, true}});
-  CHECK(shorter.verdict == Verdict::error);
+  const CallJudgement shorter = judged(reference, {CallOutput::List{{good, good}, true}});
+  CHECK(shorter.verdict == PrecheckVerdict::error);
   CHECK(shorter.reason == "output 2: the device has no such output");
-  const Judgement longer = judged({Output::List{{good}, true}}, {Output::List{{good, good}, true}});
-  CHECK(longer.status == Status::pass);
-  CHECK(longer.verdict == Verdict::error);
+  const CallJudgement longer =
+      judged({CallOutput::List{{good}, true}}, {CallOutput::List{{good, good}, true}});
+  CHECK(longer.status == PythonStatus::pass);
+  CHECK(longer.verdict == PrecheckVerdict::error);
 
-  const Output inner{Output::List{{good, {Output::List{{good}, true}}}, true}};
-  const Output wrong{Output::List{{good, {Output::List{{bad}, true}}}, true}};
-  CHECK(judged(inner, inner).verdict == Verdict::pass);
-  const Judgement nested = judged(inner, wrong);
-  CHECK(nested.verdict == Verdict::error);
+  const CallOutput inner{CallOutput::List{{good, {CallOutput::List{{good}, true}}}, true}};
+  const CallOutput wrong{CallOutput::List{{good, {CallOutput::List{{bad}, true}}}, true}};
+  CHECK(judged(inner, inner).verdict == PrecheckVerdict::pass);
+  const CallJudgement nested = judged(inner, wrong);
+  CHECK(nested.verdict == PrecheckVerdict::error);
   CHECK_MESSAGE(nested.reason.starts_with("output 1: [0]: [1] is off by"), nested.reason);
 }
 
 TEST_CASE("What cannot be judged does not pass") {
   Values values;
-  const Output tensor = values.floats({1, 2});
-  const Output other{OtherOutput{"<class 'set'>"}};
-  CHECK(judged(other, other).verdict == Verdict::skip);
-  CHECK(judged({}, tensor).verdict == Verdict::skip);
-  CHECK(judged({}, {}).verdict == Verdict::none);
-  CHECK(judged(tensor, {}).verdict == Verdict::error);
-  CHECK(judged(tensor, values.doubles({1, 2})).verdict == Verdict::pass);
-  CHECK(judged(tensor, values.tensor<std::int32_t>(DType::int32, {1, 2})).verdict == Verdict::error);
+  const CallOutput tensor = values.floats({1, 2});
+  const CallOutput other{OtherOutput{"<class 'set'>"}};
+  CHECK(judged(other, other).verdict == PrecheckVerdict::skip);
+  CHECK(judged({}, tensor).verdict == PrecheckVerdict::skip);
+  CHECK(judged({}, {}).verdict == PrecheckVerdict::none);
+  CHECK(judged(tensor, {}).verdict == PrecheckVerdict::error);
+  CHECK(judged(tensor, values.doubles({1, 2})).verdict == PrecheckVerdict::pass);
+  CHECK(judged(tensor, values.tensor<std::int32_t>(DType::int32, {1, 2})).verdict == PrecheckVerdict::error);
   CHECK(judged(tensor, values.floats({1, 2, 3})).reason == "the shapes are (2,) and (3,)");
-  Output broken = tensor;
+  CallOutput broken = tensor;
   std::get<TensorOutput>(broken.value).shape = {std::uint64_t{1} << 62, 16};
-  CHECK(judged(broken, broken).verdict == Verdict::skip);
+  CHECK(judged(broken, broken).verdict == PrecheckVerdict::skip);
   std::get<TensorOutput>(broken.value).shape = {3};
-  CHECK(judged(broken, broken).verdict == Verdict::skip);
-  Output empty = tensor;
+  CHECK(judged(broken, broken).verdict == PrecheckVerdict::skip);
+  CallOutput empty = tensor;
   std::get<TensorOutput>(empty.value) = {DType::float32, {std::uint64_t{1} << 62, 0, 64}, {}};
-  CHECK(judged(empty, empty).verdict == Verdict::pass);
-  const Judgement dropout = judged(tensor, tensor, {}, "dropout");
-  CHECK(dropout.verdict == Verdict::skip);
-  CHECK(dropout.status == Status::pass);
+  CHECK(judged(empty, empty).verdict == PrecheckVerdict::pass);
+  const CallJudgement dropout = judged(tensor, tensor, {}, "dropout");
+  CHECK(dropout.verdict == PrecheckVerdict::skip);
+  CHECK(dropout.status == PythonStatus::pass);
   CHECK(dropout.rows.at(0).only_ours);
 }
 
@@ -315,29 +319,29 @@ TEST_CASE("Dropout leaves as many zeros on both sides") {
   for (std::size_t i = 0; i < 500; ++i) half[i] = 0;
   std::vector<double> fewer = half;
   for (std::size_t i = 0; i < 150; ++i) fewer[i] = 1;
-  CHECK(judged(values.doubles(half), values.floats(half), {}, "dropout").status == Status::pass);
-  const Judgement other = judged(values.doubles(half), values.floats(fewer), {}, "dropout");
-  CHECK(other.status == Status::error);
+  CHECK(judged(values.doubles(half), values.floats(half), {}, "dropout").status == PythonStatus::pass);
+  const CallJudgement other = judged(values.doubles(half), values.floats(fewer), {}, "dropout");
+  CHECK(other.status == PythonStatus::error);
   CHECK(other.reason == "35 % of the elements are zero instead of 50 %");
 }
 
 TEST_CASE("Python's numbers are compared as such") {
   const auto real = [](const char* text, double value) {
-    return Output{ScalarOutput{ScalarOutput::Kind::real, text, value}};
+    return CallOutput{ScalarOutput{ScalarOutput::ScalarKind::real, text, value}};
   };
   const auto integer = [](const char* text) {
-    return Output{ScalarOutput{ScalarOutput::Kind::integer, text}};
+    return CallOutput{ScalarOutput{ScalarOutput::ScalarKind::integer, text}};
   };
   CHECK(
       judged(integer("123456789012345678901234567890"), integer("123456789012345678901234567890")).verdict ==
-      Verdict::pass);
+      PrecheckVerdict::pass);
   CHECK(judged(integer("5"), integer("6")).reason == "6 instead of 5");
-  CHECK(judged(real("nan", kNaN), real("nan", kNaN)).verdict == Verdict::pass);
-  CHECK(judged(real("0.1", 0.1), real("0.10000000149011612", 0.1F)).verdict == Verdict::pass);
-  CHECK(judged(real("0.1", 0.1), real("0.11", 0.11)).verdict == Verdict::error);
-  CHECK(judged(real("inf", kInfinity), real("inf", kInfinity)).verdict == Verdict::pass);
-  CHECK(judged(real("inf", kInfinity), real("-inf", -kInfinity)).verdict == Verdict::error);
-  CHECK(judged(real("1.0", 1), integer("1")).verdict == Verdict::error);
+  CHECK(judged(real("nan", kNaN), real("nan", kNaN)).verdict == PrecheckVerdict::pass);
+  CHECK(judged(real("0.1", 0.1), real("0.10000000149011612", 0.1F)).verdict == PrecheckVerdict::pass);
+  CHECK(judged(real("0.1", 0.1), real("0.11", 0.11)).verdict == PrecheckVerdict::error);
+  CHECK(judged(real("inf", kInfinity), real("inf", kInfinity)).verdict == PrecheckVerdict::pass);
+  CHECK(judged(real("inf", kInfinity), real("-inf", -kInfinity)).verdict == PrecheckVerdict::error);
+  CHECK(judged(real("1.0", 1), integer("1")).verdict == PrecheckVerdict::error);
 }
 
 /// Every number of a result, as bits.
@@ -386,9 +390,9 @@ TEST_CASE("Figures are the same bits whatever the instruction set") {
       for (std::size_t i = 0; i < count; ++i) device[i] *= 1 + 1e-6 * static_cast<double>(i % 7);
       for (std::size_t i = 0; nonfinite && i < count; i += 3)
         (i % 2 == 0 ? reference : device)[i] = i % 5 == 0 ? kNaN : -kInfinity;
-      for (const Output& b :
+      for (const CallOutput& b :
            {values.doubles(reference), values.floats(reference), values.bfloats(reference)}) {
-        for (const Output& d : {values.doubles(device), values.floats(device), values.bfloats(device)}) {
+        for (const CallOutput& d : {values.doubles(device), values.floats(device), values.bfloats(device)}) {
           const auto figures = [&](tensor::Isa isa) {
             return image(float_figures(std::get<TensorOutput>(b.value), std::get<TensorOutput>(d.value),
                                        request, isa));

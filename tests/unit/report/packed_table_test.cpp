@@ -25,11 +25,11 @@ TEST_CASE("a table that travelled is written as if it had not") {
   const std::vector<std::string> frames = {"File a.py, line 1", "\xff not UTF-8"};
   const FakeTable table({"text", "structured", "list", "real", "integer", "flag", "spelled"},
                         {{Text{"a,\"b\"\n"}, Structured{"[1]", "[1]"}, Structured{"x", "", &frames}, 0.1,
-                          std::int64_t{-5}, true, Spelled{Spelled::Kind::percent, 12.5, 0}},
+                          std::int64_t{-5}, true, Spelled{Spelled::NumberForm::percent, 12.5, 0}},
                          {Text{""}, Structured{"[1]", "[1]"}, Structured{"x", "", &frames}, kNan, INT64_MIN,
-                          false, Spelled{Spelled::Kind::integer, 3, 3}},
+                          false, Spelled{Spelled::NumberForm::integer, 3, 3}},
                          {Text{"a,\"b\"\n"}, Structured{"", "{}"}, Structured{"y", "[]"}, -kInf,
-                          std::int64_t{0}, true, Spelled{Spelled::Kind::real, -0.0, 0}}});
+                          std::int64_t{0}, true, Spelled{Spelled::NumberForm::real, -0.0, 0}}});
   TableStore store("-");
   for (const auto& other :
        {unpack_table(pack_table(table)), store.add(table), store.add(*unpack_table(pack_table(table)))}) {
@@ -74,8 +74,8 @@ TEST_CASE("bytes that were changed are refused, or are another table") {
   const std::vector<std::string> frames = {"File a.py, line 1"};
   const FakeTable table(
       {"text", "list", "spelled"},
-      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::Kind::percent, 12.5, 0}},
-       {Text{"b"}, Structured{"y", "[]", &frames}, Spelled{Spelled::Kind::real, 1, 0}}});
+      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::NumberForm::percent, 12.5, 0}},
+       {Text{"b"}, Structured{"y", "[]", &frames}, Spelled{Spelled::NumberForm::real, 1, 0}}});
   const std::string bytes = pack_table(table);
   std::size_t refused = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at) {

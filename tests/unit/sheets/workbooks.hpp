@@ -48,13 +48,13 @@ inline Parts with_rows(std::string_view rows) {
 
 inline std::string told(const Cell& cell) {
   switch (cell.kind) {
-    case Cell::Kind::empty:
+    case Cell::CellKind::empty:
       return "-";
-    case Cell::Kind::text:
+    case Cell::CellKind::text:
       return "'" + std::string(cell.text) + "'";
-    case Cell::Kind::number:
+    case Cell::CellKind::number:
       return fmt::format("{}", cell.number);
-    case Cell::Kind::boolean:
+    case Cell::CellKind::boolean:
       break;
   }
   return cell.number != 0 ? "true" : "false";

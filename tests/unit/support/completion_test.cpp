@@ -68,7 +68,7 @@ TEST_CASE("values that are only proposed are completed, and others accepted") {
   commands.push_back(std::make_unique<FakeCommand>());
   auto& command = static_cast<FakeCommand&>(*commands.front());
   CommandLine line(std::move(commands));
-  CHECK(line.parse({"compare", "--by", "anything"}).kind == Request::Kind::run);
+  CHECK(line.parse({"compare", "--by", "anything"}).kind == Request::RequestedAction::run);
   CHECK(command.by == "anything");
 }
 

@@ -91,8 +91,8 @@ TEST_CASE("rules between options") {
 }
 
 TEST_CASE("help and version come before the rules") {
-  CHECK(Line().line->parse({"draw", "--help"}).kind == Request::Kind::help);
-  CHECK(Line().line->parse({"draw", "--version"}).kind == Request::Kind::version);
+  CHECK(Line().line->parse({"draw", "--help"}).kind == Request::RequestedAction::help);
+  CHECK(Line().line->parse({"draw", "--version"}).kind == Request::RequestedAction::version);
 }
 
 TEST_CASE("two operands") {

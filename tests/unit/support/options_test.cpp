@@ -64,7 +64,7 @@ TEST_CASE("multi-letter short options are read as the Python tool writes them") 
                              Words{"compare", "--target_path=a", "--golden_path", "b"},
                              Words{"compare", "--target-path", "a", "--golden-path=b"}}) {
     const Parsed parsed(words);
-    CHECK(parsed.request.kind == Request::Kind::run);
+    CHECK(parsed.request.kind == Request::RequestedAction::run);
     CHECK(parsed.request.command == parsed.command);
     CHECK(parsed.command->target == "a");
     CHECK(parsed.command->golden == "b");
@@ -162,14 +162,14 @@ TEST_CASE("what is not known is named, with a hint") {
 }
 
 TEST_CASE("help and version") {
-  CHECK(Parsed({}).request.kind == Request::Kind::help);
+  CHECK(Parsed({}).request.kind == Request::RequestedAction::help);
   CHECK(Parsed({"-h"}).request.command == nullptr);
   const Parsed help({"compare", "-tp", "a", "--help"});
-  CHECK(help.request.kind == Request::Kind::help);
+  CHECK(help.request.kind == Request::RequestedAction::help);
   CHECK(help.request.command == help.command);
-  CHECK(Parsed({"--version"}).request.kind == Request::Kind::version);
-  CHECK(Parsed({"compare", "--version"}).request.kind == Request::Kind::version);
-  CHECK(Parsed({"-V"}).request.kind == Request::Kind::version);
+  CHECK(Parsed({"--version"}).request.kind == Request::RequestedAction::version);
+  CHECK(Parsed({"compare", "--version"}).request.kind == Request::RequestedAction::version);
+  CHECK(Parsed({"-V"}).request.kind == Request::RequestedAction::version);
   CHECK(Parsed({"-v", "compare"}).request.globals.verbosity == 1);
 }
 

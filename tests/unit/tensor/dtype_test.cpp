@@ -89,10 +89,10 @@ TEST_CASE("sizes, kinds and NumPy's descriptions") {
   CHECK(info(DType::complex32).size == 4);
   CHECK(info(DType::complex128).size == 16);
   CHECK(info(DType::qint32).size == 4);
-  CHECK(info(DType::float8_e5m2).kind == Kind::floating);
-  CHECK(info(DType::quint8).kind == Kind::integer);
-  CHECK(info(DType::boolean).kind == Kind::boolean);
-  CHECK(info(DType::complex64).kind == Kind::complex);
+  CHECK(info(DType::float8_e5m2).kind == DTypeKind::floating);
+  CHECK(info(DType::quint8).kind == DTypeKind::integer);
+  CHECK(info(DType::boolean).kind == DTypeKind::boolean);
+  CHECK(info(DType::complex64).kind == DTypeKind::complex);
   CHECK(info(DType::boolean).numpy == "|b1");
   CHECK(info(DType::uint16).numpy == "<u2");
   CHECK(info(DType::complex64).numpy == "<c8");

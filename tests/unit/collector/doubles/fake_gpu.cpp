@@ -139,7 +139,7 @@ FAKE int cuLaunchKernel(void* function, unsigned grid, unsigned, unsigned, unsig
                         unsigned, void*, void** parameters, void**) {
   if (faulty("launch") || function != &launches || grid == 0 || block != msprobe::gpu::kLanes) return 1;
   ++launches;
-  const auto& launch = *static_cast<const msprobe::gpu::Launch*>(parameters[0]);
+  const auto& launch = *static_cast<const msprobe::gpu::KernelLaunch*>(parameters[0]);
   msprobe::gpu::emulate(launch);
   if (faulty("sum")) launch.rows[0].sum *= 1 + 1e-15;
   if (faulty("crc")) launch.rows[0].crc ^= 1;

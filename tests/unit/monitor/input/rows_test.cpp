@@ -30,7 +30,7 @@ struct Read {
 Read read(const std::string& text, const std::string& prefix) {
   MonitorRows rows(memory_source(text, "file.csv"), prefix);
   Read result;
-  for (Row row; rows.next(row);) {
+  for (MonitorRow row; rows.next(row);) {
     std::string line = std::string(row.quantity) + "|" + optional_text(row.stage) + "|" +
                        std::string(row.name) + "|" + std::to_string(row.step) + "|" +
                        optional_text(row.micro_step) + "|";

@@ -45,7 +45,7 @@ TEST_CASE("ranks of both layouts are found, the newest folder of a rank is taken
   trees.put("Jan01_00-00-00-rank12-00000000", "grad_reduced_0-0.csv", kHead);
   trees.put("rank_3", "module_step0-99.csv", kHead);
   trees.put("not_a_rank", "actv_0-0.csv", kHead);
-  const Tree tree = find_tree(trees.path());
+  const MonitorTree tree = find_tree(trees.path());
   REQUIRE(tree.ranks.size() == 3);
   CHECK(tree.ranks[0].time == "Jan01_00-00-00");
   REQUIRE(tree.ranks[0].files.size() == 2);
@@ -57,7 +57,7 @@ TEST_CASE("ranks of both layouts are found, the newest folder of a rank is taken
   REQUIRE(tree.warnings.size() == 1);
   CHECK(tree.warnings[0].find("rank 0 has 2 folders") == 0);
 
-  const Tree late = find_tree(trees.path(), {"Jan02_00-00-00", ""});
+  const MonitorTree late = find_tree(trees.path(), {"Jan02_00-00-00", ""});
   REQUIRE(late.ranks.size() == 1);
   CHECK(late.ranks[0].time == "Jan02_00-00-00");
   CHECK(find_tree(tree.ranks[2].path).ranks.size() == 1);
@@ -85,7 +85,7 @@ TEST_CASE("tracks join files, order steps, and keep the last of what came twice"
   trees.put("rank_0", "grad_reduced_2-3.csv",
             "vpp_stage,name,step,max,norm\n0,a,2,7.0,8.0\n0,a,1,9.0,10.0\n0,c,2,0.5,0.25\n");
   trees.put("rank_0", "grad_reduced_4-5.csv", "no table\n");
-  const Tree tree = find_tree(trees.path());
+  const MonitorTree tree = find_tree(trees.path());
   const Tracks tracks = read_tracks(tree.ranks.at(0), "grad_reduced");
   CHECK(tracks.statistics == std::vector<std::string>{"norm", "min", "max"});
   REQUIRE(tracks.tracks.size() == 3);

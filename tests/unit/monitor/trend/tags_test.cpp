@@ -45,7 +45,7 @@ TEST_CASE("names are mapped one part after the other, and do not grow beyond mea
 }
 
 std::string place(const MicroSteps& steps, const std::string& entry) {
-  const EntryPlace found = steps.place(entry);
+  const CallPlace found = steps.place(entry);
   return std::to_string(found.micro_step) + "/" + std::to_string(found.call);
 }
 
