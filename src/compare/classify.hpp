@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "compare/compare.hpp"
-#include "compare/imports.hpp"
 #include "dump/look.hpp"
 
 namespace msprobe::compare {

@@ -7,7 +7,6 @@
 
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/first_difference.hpp"
-#include "compare/imports.hpp"
 #include "compare/option_groups.hpp"
 #include "compare/series.hpp"
 #include "compare/sinks/judgement.hpp"
@@ -70,7 +69,7 @@ struct Typed {
 
 /// Reads compare.json of the 8.1.1 command line.
 void read_request(const std::string& path, bool stack_mode, CompareOptions& options) {
-  const RequestFile request(path);
+  const pairing::RequestFile request(path);
   read_layout_keys(request.json(), path, options);
   options.inputs.target = request.text("npu_path", true);
   options.inputs.golden = request.text("bench_path", true);

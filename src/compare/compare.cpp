@@ -29,6 +29,8 @@
 namespace msprobe::compare {
 namespace {
 
+using pairing::Rules;
+
 TaskPlan make_plan(const ClassifiedPair& found, const CompareOptions& options, const Rules& rules,
                    Progress* progress) {
   const Inputs& inputs = options.inputs;
@@ -60,7 +62,7 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
     sinks.push_back(story_sink(outputs.story));
     return sinks;
   }
-  if (entries && options.rank.match.method == Method::layer && outputs.file.empty())
+  if (entries && options.rank.match.method == pairing::Method::layer && outputs.file.empty())
     sinks.push_back(data_mapping_sink(outputs.directory, time));
   if (!outputs.formats.empty())
     sinks.push_back(table_sink({outputs.directory, outputs.file, outputs.existing, outputs.formats,
@@ -99,8 +101,8 @@ CompareReport run(const TaskPlan& plan, const Sinks& sinks, const std::string& m
 }
 
 void refuse_pairing(const CompareOptions& options) {
-  const MatchOptions& match = options.rank.match;
-  const bool pairing = match.method != Method::exact || match.fuzzy ||
+  const pairing::MatchOptions& match = options.rank.match;
+  const bool pairing = match.method != pairing::Method::exact || match.fuzzy ||
                        !options.outputs.suggest_mapping.empty() || !options.outputs.map_parameters.empty();
   if (!pairing) return;
   throw UsageError(
@@ -190,10 +192,12 @@ CompareReport compare_parts(const std::vector<std::string>& parts, const Compare
 
 CompareReport compare(const CompareOptions& asked, Progress* progress) {
   CompareOptions options = asked;
-  load_mapping(options.rank.match);
+  pairing::load_mapping(options.rank.match);
   if (!options.factors_file.empty())
-    options.rank.factors = std::make_shared<const TensorFactors>(RuleFile::open(options.factors_file));
-  const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+    options.rank.factors =
+        std::make_shared<const measuring::TensorFactors>(RuleFile::open(options.factors_file));
+  const Rules rules =
+      options.rules_file.empty() ? pairing::default_rules() : pairing::load_rules(options.rules_file);
   const ClassifiedPair found =
       options.inputs.local ? classify_everywhere(options.inputs) : classify(options.inputs);
   return found.layout == InputLayout::mixed ? compare_parts(found.parts, options, rules, progress)

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "compare/dump_tree/dump_tree.hpp"
-#include "compare/imports.hpp"
 #include "compare/sinks/story.hpp"
 #include "compare/sinks/summary.hpp"
 #include "compare/static_graph/graph_tree.hpp"
@@ -52,7 +51,7 @@ struct CompareOptions {
   Inputs inputs;
   RankOptions rank;
   bool python_rules = false;  // as typed
-  PythonRules python;
+  measuring::PythonRules python;
   std::string rules_file;
   std::string factors_file;  // matrices by which tensors are multiplied
   SummaryOptions summary;

@@ -28,6 +28,8 @@
 
 namespace msprobe::compare {
 
+using pairing::Rules;
+
 void carry(auto& packet, Carried<AnalyzedRank> auto& rank) {
   packet(rank.differences, rank.failure, rank.file);
 }
@@ -70,12 +72,12 @@ std::int64_t number_of(const RankPair& pair) {
 }
 
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,
-                          const std::string& time, BytesAhead& bytes) {
+                          const std::string& time, measuring::BytesAhead& bytes) {
   AnalyzedRank rank;
-  RankResult result = compare_ranks(pair, options.rank, options.python, rules, bytes);
-  if (result.mode == Mode::statistics) {
+  verdict::RankResult result = compare_ranks(pair, options.rank, options.python, rules, bytes);
+  if (result.mode == measuring::Mode::statistics) {
     take_file_statistics(result);
-    learn_precision(result);
+    measuring::learn_precision(result);
   }
   OutputFile file(folder_of(options, pair.step) + "/compare_result_" + pair.target.label + "_" + time +
                   ".json");
@@ -116,8 +118,9 @@ bool is_single_pair(const CompareOptions& options) {
 DifferenceReport find_first_difference(const CompareOptions& asked, Progress* progress) {
   CompareOptions options = asked;
   options.rank.first_difference = true;
-  load_mapping(options.rank.match);
-  const Rules rules = options.rules_file.empty() ? default_rules() : load_rules(options.rules_file);
+  pairing::load_mapping(options.rank.match);
+  const Rules rules =
+      options.rules_file.empty() ? pairing::default_rules() : pairing::load_rules(options.rules_file);
   const auto discover = [&](const std::string& path) {
     return options.inputs.local ? dump::discover_everywhere(path, dump::RankNames::exact, false)
                                 : dump::discover(path);
@@ -147,8 +150,8 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   };
   SharedWork work;
   work.bytes = json_bytes_ahead(plan.pairs);
-  BytesAhead bytes(progress, plan.pairs.size(),
-                   std::accumulate(work.bytes.begin(), work.bytes.end(), std::uint64_t{0}));
+  measuring::BytesAhead bytes(progress, plan.pairs.size(),
+                              std::accumulate(work.bytes.begin(), work.bytes.end(), std::uint64_t{0}));
   work.units = "rank pairs";
   work.progress = progress;
   work.name = [&](std::size_t i) { return label_of(plan.pairs[i]); };

@@ -8,7 +8,6 @@
 
 #include "compare/analysis/search.hpp"
 #include "compare/compare.hpp"
-#include "compare/imports.hpp"
 
 namespace msprobe::compare {
 

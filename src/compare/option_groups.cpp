@@ -12,6 +12,8 @@
 namespace msprobe::compare {
 namespace {
 
+using pairing::Method;
+
 NumberList number_list(const nlohmann::json& request, const char* key, const std::string& file) {
   NumberList list;
   const auto found = request.find(key);
@@ -97,7 +99,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
               "show the order of elements.");
 }
 
-MatchOptions to_match_options(const PairingArguments& arguments) {
+pairing::MatchOptions to_match_options(const PairingArguments& arguments) {
   struct Choice {
     const char* name;
     const PairingArguments::MappingOption& mapping;
@@ -108,7 +110,7 @@ MatchOptions to_match_options(const PairingArguments& arguments) {
                                           {"-cm", arguments.cell, Method::cell},
                                           {"-lm", arguments.layer, Method::layer},
                                           {"-dm", arguments.data, Method::data}}};
-  MatchOptions options;
+  pairing::MatchOptions options;
   options.fuzzy = arguments.fuzzy;
   const Choice* chosen = nullptr;
   for (const Choice& choice : choices) {
@@ -172,7 +174,7 @@ void declare_layouts(OptionList& options, LayoutArguments& arguments) {
 
 void apply_layouts(const LayoutArguments& arguments, CompareOptions& options) {
   if (arguments.consistent_check) {
-    options.rank.backend = backend_from_name(arguments.backend);
+    options.rank.backend = pairing::backend_from_name(arguments.backend);
     if (!options.rank.backend) {
       throw UsageError("--consistent_check needs --backend fsdp or --backend megatron");
     }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "compare/compare.hpp"
-#include "compare/imports.hpp"
 #include "support/option_list.hpp"
 
 namespace msprobe::compare {
@@ -32,7 +31,7 @@ struct PairingArguments {
 void declare_pairing(OptionList& options, PairingArguments& arguments);
 
 /// Throws UsageError for options that exclude each other, unless the Python tool's rules let one of them win.
-MatchOptions to_match_options(const PairingArguments& arguments);
+pairing::MatchOptions to_match_options(const PairingArguments& arguments);
 
 /// The layout options as they were typed.
 struct LayoutArguments {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "measuring/choose_mode.hpp"
 #include "report/table.hpp"
 #include "verdict/finding.hpp"
@@ -18,7 +17,7 @@ namespace msprobe::compare {
 class RankRows;
 
 struct RowFacts {
-  Verdict verdict = Verdict::pass;
+  verdict::Verdict verdict = verdict::Verdict::pass;
   bool target_only = false;
   bool golden_only = false;
   bool unreadable = false;  // its tensors could not be read or compared
@@ -30,7 +29,7 @@ struct RowFacts {
 /// The part of a row that the summary shows.
 struct NotedRow {
   std::string name;
-  Verdict verdict = Verdict::pass;
+  verdict::Verdict verdict = verdict::Verdict::pass;
   std::string measure;  // the number that made it stand out, with its name
   std::string reason;
   double weight = 0;  // larger is worse
@@ -38,15 +37,15 @@ struct NotedRow {
 };
 
 /// The colour that a verdict has in tables.
-constexpr report::Severity severity_of(Verdict verdict) {
-  return verdict == Verdict::error     ? report::Severity::error
-         : verdict == Verdict::warning ? report::Severity::warning
-                                       : report::Severity::none;
+constexpr report::Severity severity_of(verdict::Verdict verdict) {
+  return verdict == verdict::Verdict::error     ? report::Severity::error
+         : verdict == verdict::Verdict::warning ? report::Severity::warning
+                                                : report::Severity::none;
 }
 
 class Rows : public report::Table {
  public:
-  virtual Mode mode() const = 0;
+  virtual measuring::Mode mode() const = 0;
   virtual RowFacts facts(std::size_t row) const = 0;
   virtual NotedRow note(std::size_t row) const = 0;
   /// The number of items of the golden side without a row.

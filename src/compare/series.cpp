@@ -41,8 +41,8 @@ std::string folder_name(const std::string& run, std::set<std::string>& taken) {
 void take_finding(const diagnosis::Finding& finding, SeriesRun& row) {
   row.answer = "culprit";
   row.text = diagnosis::headline_of(finding);
-  row.confidence = name_of(finding.confidence);
-  row.kind = name_of(finding.kind);
+  row.confidence = diagnosis::name_of(finding.confidence);
+  row.kind = diagnosis::name_of(finding.kind);
   row.entry = finding.entry;
   row.module = finding.module;
   row.step = finding.step;

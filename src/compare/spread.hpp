@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "compare/task.hpp"
 #include "support/team.hpp"

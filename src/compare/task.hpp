@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 
 namespace msprobe {

@@ -2,7 +2,9 @@
 // Imports the names of lower folders that src/diagnosis uses unqualified.
 #pragma once
 
-#include "measuring/imports.hpp"
+#include "pairing/side.hpp"
+
+namespace msprobe::measuring {}
 
 namespace msprobe::diagnosis {
 using namespace measuring;

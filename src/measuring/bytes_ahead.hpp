@@ -7,8 +7,6 @@
 #include <mutex>
 #include <string_view>
 
-#include "measuring/imports.hpp"
-
 namespace msprobe {
 class Progress;
 }

@@ -13,6 +13,8 @@
 
 namespace msprobe::measuring {
 
+using dump::Side;
+
 std::string_view mode_name(Mode mode) {
   static constexpr std::array<std::string_view, 3> kNames = {"statistics", "md5", "tensor"};
   return kNames[static_cast<std::size_t>(mode)];
@@ -21,7 +23,7 @@ std::string_view mode_name(Mode mode) {
 std::optional<bool> are_xor(const Side& side) {
   constexpr std::size_t kXorDigits = 18;  // 0x and 16 digits
   constexpr std::size_t kCrcDigits = 8;
-  for (const Item& item : side.items) {
+  for (const dump::Item& item : side.items) {
     if (!item.is_tensor || !item.has_checksum) continue;
     const std::string_view text = side.text(item.checksum);
     if (text.size() == kXorDigits && text.starts_with("0x")) return true;

@@ -19,6 +19,10 @@
 
 namespace msprobe::measuring {
 
+using pairing::Joins;
+using pairing::RankPart;
+using pairing::Share;
+
 formats::StoredTensor open_part(const Joins& joins, const RankPart& part) {
   const Joins::JoinedRank& rank = joins.ranks[part.rank];
   if (part.data_name == 0) throw FormatError(fmt::format("rank {} does not have a data file", rank.number));
@@ -28,7 +32,7 @@ formats::StoredTensor open_part(const Joins& joins, const RankPart& part) {
 
 formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::size_t chunks) {
   const std::span<const RankPart> parts = joins.parts(item);
-  const Decision& decision = joins.decision(item);
+  const pairing::Decision& decision = joins.decision(item);
   if (parts.size() == 1 || decision.share == Share::copies) return open_part(joins, parts.front());
   if (decision.share == Share::undecided) throw FormatError("the parts of the ranks cannot be merged");
   std::vector<formats::StoredTensor> terms;
@@ -41,7 +45,7 @@ formats::StoredTensor open_joined(const Joins& joins, std::size_t item, std::siz
 
 bool copies_agree(const Joins& joins, std::size_t item) {
   const std::span<const RankPart> parts = joins.parts(item);
-  const Decision& decision = joins.decision(item);
+  const pairing::Decision& decision = joins.decision(item);
   const std::size_t block = decision.share == Share::copies ? parts.size() : decision.block;
   const double tolerance = tolerance_of_copies(joins.pool.at(parts.front().dtype));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -55,7 +59,7 @@ bool copies_agree(const Joins& joins, std::size_t item) {
 }
 
 double tolerance_of_copies(std::string_view dtype) {
-  const std::optional<Precision> precision = precision_of(dtype);
+  const std::optional<pairing::Precision> precision = pairing::precision_of(dtype);
   constexpr double kOfSums = 1e-5;  // in another order
   return precision && precision->digits != 0 ? std::max(kOfSums, std::ldexp(4, -precision->digits)) : 0;
 }

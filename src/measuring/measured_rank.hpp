@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "measuring/choose_mode.hpp"
-#include "measuring/imports.hpp"
 #include "measuring/precision.hpp"
 #include "measuring/python_rules.hpp"
 #include "measuring/statistics_difference.hpp"
@@ -19,7 +18,7 @@
 
 namespace msprobe::measuring {
 
-struct MeasuredRank : PairedRank {
+struct MeasuredRank : pairing::PairedRank {
   Mode mode = Mode::statistics;
   PythonRules python;
   bool merged_ranks = false;  // shapes are those of parts; `_rank3` is not a part of an operation's name
@@ -29,11 +28,11 @@ struct MeasuredRank : PairedRank {
   std::shared_ptr<const TensorFactors> factors;  // factors for tensors of both sides; null: no factors
   std::uint32_t entries_reached = UINT32_MAX;  // of the target; rows of later entries are left out (--first)
 
-  bool is_left_out(const Pair& row) const {
+  bool is_left_out(const pairing::Pair& row) const {
     return row.has_target() && target_item(row).api >= entries_reached;
   }
   /// The difference of one statistic; `missing` for a row that has no partner or is left out.
-  ValueDifference difference(const Pair& row, std::size_t statistic) const {
+  ValueDifference difference(const pairing::Pair& row, std::size_t statistic) const {
     if (!row.matched() || is_left_out(row)) return {.kind = DifferenceKind::missing};
     return measuring::difference(target_item(row).statistics[statistic], target.pool,
                                  golden_item(row).statistics[statistic], golden.pool, python);

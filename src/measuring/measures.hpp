@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "dump/side.hpp"
-#include "measuring/imports.hpp"
 #include "measuring/precision.hpp"
 #include "tensor/difference.hpp"
 

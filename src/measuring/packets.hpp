@@ -2,7 +2,6 @@
 // Rows that were measured in another process.
 #pragma once
 
-#include "measuring/imports.hpp"
 #include "measuring/tensor_rows.hpp"
 #include "support/packet.hpp"
 

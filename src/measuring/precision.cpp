@@ -166,7 +166,7 @@ StatisticsPrecision::StatisticsPrecision(const Side& target, const Side& golden,
     : StatisticsPrecision(target, golden) {
   if (exact_) return;
   Samples samples;
-  for_each_parameter(target, golden_item, [&](std::uint32_t item, std::uint32_t partner) {
+  pairing::for_each_parameter(target, golden_item, [&](std::uint32_t item, std::uint32_t partner) {
     add(samples, target, target.items[item], golden, golden.items[partner]);
   });
   learn(samples);

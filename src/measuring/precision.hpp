@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "dump/side.hpp"
-#include "measuring/imports.hpp"
 #include "tensor/dtype.hpp"
 
 namespace msprobe::measuring {

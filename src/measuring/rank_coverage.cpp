@@ -25,6 +25,7 @@ using dump::Item;
 using dump::Side;
 using dump::ValueClass;
 using pairing::kNone;
+using pairing::Pair;
 
 /// How a tensor counts.
 enum class Fate : std::uint8_t { not_asked, compared, explained, alone, missed };
@@ -54,8 +55,8 @@ bool share_a_checksum(const Side& target, const Item& item, const Side& golden, 
 /// Statistics that are equal do not show how far apart tensors of other checksums are.
 bool differ_in_a_number(const Side& target, const Item& item, const Side& golden, const Item& partner) {
   for (std::size_t i = 0; i < dump::kStatistics; ++i) {
-    const RecordedValue ours = item.statistics[i];
-    const RecordedValue theirs = partner.statistics[i];
+    const dump::RecordedValue ours = item.statistics[i];
+    const dump::RecordedValue theirs = partner.statistics[i];
     if (kind_of_number(ours, target.pool) == NumberKind::finite &&
         kind_of_number(theirs, golden.pool) == NumberKind::finite &&
         difference(ours, target.pool, theirs, golden.pool, {}).kind != DifferenceKind::zero)
@@ -99,9 +100,9 @@ bool has_elements(const TensorMetrics& metrics) {
 }
 
 /// Terms of a sum over merged ranks, whose statistics make up none of the sum's: its consumer has the sum.
-bool is_term(const Joins* joins, std::uint32_t item) {
+bool is_term(const pairing::Joins* joins, std::uint32_t item) {
   return joins != nullptr && item < joins->items() && joins->is_split(item) && joins->decision(item).untold &&
-         joins->decision(item).share == Share::sums;
+         joins->decision(item).share == pairing::Share::sums;
 }
 
 /// `Module.up.Linear` of one of its calls, forward or backward.

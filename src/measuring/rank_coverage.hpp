@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "measuring/measured_rank.hpp"
 #include "support/coverage.hpp"
 
@@ -15,7 +16,7 @@ namespace msprobe::measuring {
 /// both sides is not equality. Dumps of the structure are compared by other data.
 bool is_unknown(const MeasuredRank& rank, std::size_t row);
 /// The same for two items, judged by their statistics alone.
-bool is_unknown(const MeasuredRank& rank, const Item& item, const Item& partner);
+bool is_unknown(const MeasuredRank& rank, const dump::Item& item, const dump::Item& partner);
 
 /// `golden_item`: the partners of the target's items, or kNone. A tensor that only one side has is explained
 /// in three cases: a compared tensor of its side has the same content; it is between two compared calls and

@@ -32,9 +32,9 @@ std::optional<std::uint64_t> word_of(std::string_view text) {
 
 }  // namespace
 
-void show_scalar_xors_as_numbers(Side& side) {
+void show_scalar_xors_as_numbers(dump::Side& side) {
   if (!are_xor(side).value_or(false)) return;
-  for (Item& item : side.items) {
+  for (dump::Item& item : side.items) {
     if (!item.is_tensor || side.text(item.shape) != "[]") continue;
     const auto word = word_of(side.text(item.checksum));
     const auto dtype = tensor::dtype_from_name(side.text(item.dtype));

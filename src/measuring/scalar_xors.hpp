@@ -3,12 +3,11 @@
 // number's bits.
 #pragma once
 
-#include "measuring/imports.hpp"
-#include "pairing/side.hpp"
+#include "dump/side.hpp"
 
 namespace msprobe::measuring {
 
 /// Brings them into the Python tool's form. Nothing happens to a side whose checksums are not made by xor.
-void show_scalar_xors_as_numbers(Side& side);
+void show_scalar_xors_as_numbers(dump::Side& side);
 
 }  // namespace msprobe::measuring

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "measuring/joined_data.hpp"
 #include "measuring/measures.hpp"
 #include "measuring/precision.hpp"
@@ -28,6 +29,18 @@
 
 namespace msprobe::measuring {
 namespace {
+
+using dump::Item;
+using dump::kMean;
+using dump::kNorm;
+using dump::kStatistics;
+using dump::RecordedValue;
+using dump::Side;
+using pairing::Decision;
+using pairing::Joins;
+using pairing::number_in;
+using pairing::RankPart;
+using pairing::Share;
 
 using Axes = std::vector<std::int64_t>;
 using dump::Placement;
@@ -49,14 +62,14 @@ struct Holding {
 Holding holding_of(const Side& side, const Joins* joins, std::uint32_t index) {
   Holding holding;
   const auto add = [&](std::string_view shape, const dump::StatisticValues& statistics, Placement placement) {
-    if (std::optional<Axes> axes = axes_of(shape)) holding.shapes.push_back(std::move(*axes));
+    if (std::optional<Axes> axes = pairing::axes_of(shape)) holding.shapes.push_back(std::move(*axes));
     if (holding.statistics.empty()) {
       holding.placement = placement;
     } else if (holding.placement != placement) {
       holding.placement.reset();
     }
     holding.statistics.push_back(statistics);
-    holding.same = holding.same && same_statistics(holding.statistics.front(), statistics);
+    holding.same = holding.same && pairing::same_statistics(holding.statistics.front(), statistics);
   };
   if (joins != nullptr && joins->is_split(index)) {
     for (const RankPart& part : joins->parts(index))
@@ -165,7 +178,7 @@ bool within(double a, double b, double tolerance) {
 
 /// Are the numbers of two ranks equal, apart from rounding?
 bool agree(const dump::StatisticValues& a, const dump::StatisticValues& b, double tolerance) {
-  for (const std::size_t which : {kMax, kMin, kNorm}) {
+  for (const std::size_t which : {dump::kMax, dump::kMin, kNorm}) {
     if (!number_in(a[which]) || !number_in(b[which])) continue;
     if (!within(number_or_nan(a, which), number_or_nan(b, which), tolerance)) return false;
   }
@@ -176,7 +189,7 @@ bool agree(const dump::StatisticValues& a, const dump::StatisticValues& b, doubl
 std::uint64_t content_of(const Holding& holding) {
   std::uint64_t hash = 0;
   for (const dump::StatisticValues& statistics : holding.statistics) {
-    for (const std::size_t which : {kMax, kMin, kNorm}) {
+    for (const std::size_t which : {dump::kMax, dump::kMin, kNorm}) {
       hash ^= std::bit_cast<std::uint64_t>(number_or_nan(statistics, which));
       hash *= 0x9E3779B97F4A7C15U;
       hash ^= hash >> 29;
@@ -289,7 +302,7 @@ class JoinSettler {
         if (ours.ranks[part.rank].number != theirs.ranks[partner.rank].number) continue;
         if (!has_number(part.statistics, ours.pool) || !has_number(partner.statistics, theirs.pool)) continue;
         if (ours.pool.at(part.shape) != theirs.pool.at(partner.shape) ||
-            !same_statistics(part.statistics, partner.statistics))
+            !pairing::same_statistics(part.statistics, partner.statistics))
           return false;
         any = true;
       }
@@ -461,11 +474,12 @@ class JoinSettler {
     if (!open && decided.share != Share::shards && decided.share != Share::sums) return;
     std::vector<RankPart> terms;
     for (std::size_t i = 0; i < parts.size(); i += decided.block) terms.push_back(parts[i]);
-    const std::vector<double> weights = weights_of(*one.joins, terms);
+    const std::vector<double> weights = pairing::weights_of(*one.joins, terms);
     for (std::size_t which = 0; which < kStatistics; ++which) {
       std::vector<RecordedValue> values;
       for (const RankPart& part : terms) values.push_back(part.statistics[which]);
-      const std::optional<RecordedValue> joined = join_statistic(which, values, weights, decided.share);
+      const std::optional<RecordedValue> joined =
+          pairing::join_statistic(which, values, weights, decided.share);
       if (joined)
         whole.statistics.set(
             which, as_exact_as_told(*joined, values, item(row, 1 - side), which, tolerance_of(row)));
@@ -484,7 +498,7 @@ class JoinSettler {
 
 }  // namespace
 
-void guess_whole_shapes(PairedRank& result) {
+void guess_whole_shapes(pairing::PairedRank& result) {
   if (!result.target_joins && !result.golden_joins) return;
   Side& target = result.target;
   Side& golden = result.golden;

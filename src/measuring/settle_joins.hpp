@@ -5,14 +5,13 @@
 
 #include <cstdint>
 
-#include "measuring/imports.hpp"
 #include "measuring/measured_rank.hpp"
 
 namespace msprobe::measuring {
 
 /// Call this before rows are paired by the entries' operations. Items with the same name on both sides get
 /// the shape of the whole if their ranks' shapes form it.
-void guess_whole_shapes(PairedRank& result);
+void guess_whole_shapes(pairing::PairedRank& result);
 
 /// FormatError if a rank of one side has no value to compare, or if both sides are split in the same way and
 /// one lacks ranks of the other: the remaining parts are not the whole.
@@ -23,6 +22,6 @@ void refuse_missing_ranks(MeasuredRank& result);
 void settle_joins(MeasuredRank& result);
 
 /// Does one of the merged ranks have a number of that tensor, and another one none? `joins` may be null.
-bool is_partly_known(const Joins* joins, std::uint32_t item);
+bool is_partly_known(const pairing::Joins* joins, std::uint32_t item);
 
 }  // namespace msprobe::measuring

@@ -13,6 +13,11 @@
 namespace msprobe::measuring {
 namespace {
 
+using dump::classify;
+using dump::RecordedValue;
+using dump::ValueClass;
+using dump::ValueKind;
+
 using Kind = DifferenceKind;
 using report::Spelled;
 
@@ -38,7 +43,7 @@ bool equal_as_text(const RecordedValue& target, const TextPool& target_pool, con
   }
   if (target.kind == golden.kind && target.kind != ValueKind::text)
     return target.boolean == golden.boolean && target.integer == golden.integer;
-  return to_text(target, target_pool) == to_text(golden, golden_pool);
+  return dump::to_text(target, target_pool) == dump::to_text(golden, golden_pool);
 }
 
 /// The text of a difference that is neither zero nor a number.
@@ -111,8 +116,8 @@ ValueDifference difference(const RecordedValue& target, const TextPool& target_p
   if (python.numbers_only) return numbers_difference(target, target_pool, golden, golden_pool);
   ValueDifference result;
   if (equal_as_text(target, target_pool, golden, golden_pool)) return result;
-  const Classified t = classify(target, target_pool);
-  const Classified g = classify(golden, golden_pool);
+  const dump::Classified t = classify(target, target_pool);
+  const dump::Classified g = classify(golden, golden_pool);
   if (t.type != ValueClass::number || g.type != ValueClass::number) {
     result.kind = from_classes(t.type, g.type);
     return result;

@@ -4,9 +4,8 @@
 
 #include <cstdint>
 
-#include "measuring/imports.hpp"
+#include "dump/side.hpp"
 #include "measuring/python_rules.hpp"
-#include "pairing/side.hpp"
 #include "report/table.hpp"
 
 namespace msprobe::measuring {
@@ -26,10 +25,10 @@ struct ValueDifference {
 
 /// The kind of a recorded statistic; null and text that is not a number count as `none`.
 enum class NumberKind : std::uint8_t { none, finite, not_finite };
-NumberKind kind_of_number(const RecordedValue& value, const TextPool& pool);
+NumberKind kind_of_number(const dump::RecordedValue& value, const TextPool& pool);
 
-ValueDifference difference(const RecordedValue& target, const TextPool& target_pool,
-                           const RecordedValue& golden, const TextPool& golden_pool,
+ValueDifference difference(const dump::RecordedValue& target, const TextPool& target_pool,
+                           const dump::RecordedValue& golden, const TextPool& golden_pool,
                            const PythonRules& python);
 
 report::Cell difference_cell(const ValueDifference& difference);

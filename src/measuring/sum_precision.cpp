@@ -13,16 +13,19 @@
 namespace msprobe::measuring {
 namespace {
 
+using dump::Item;
+using dump::Side;
+
 bool is_sum(std::size_t statistic) {
-  return statistic == kMean || statistic == kNorm;
+  return statistic == dump::kMean || statistic == dump::kNorm;
 }
 
 double number(const Side& side, const Item& item, std::size_t statistic) {
-  return measuring::number_of(side, item, static_cast<Statistic>(statistic));
+  return measuring::number_of(side, item, static_cast<dump::Statistic>(statistic));
 }
 
 bool has_finite_elements(const Side& side, const Item& item) {
-  return std::isfinite(number(side, item, kMax)) && std::isfinite(number(side, item, kMin));
+  return std::isfinite(number(side, item, dump::kMax)) && std::isfinite(number(side, item, dump::kMin));
 }
 
 }  // namespace
@@ -35,14 +38,14 @@ bool is_known(const Side& side, const Item& item, std::size_t statistic) {
 
 void learn_precision(MeasuredRank& result) {
   std::vector<std::uint32_t> golden_item(result.target.items.size(), pairing::kNone);
-  for (const Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     if (row.matched()) golden_item[row.target] = row.golden;
   }
   result.precision =
       std::make_shared<const measuring::StatisticsPrecision>(result.target, result.golden, golden_item);
 }
 
-SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::size_t statistic) {
+SumDifference sum_difference(const MeasuredRank& result, const pairing::Pair& row, std::size_t statistic) {
   if (!result.precision || !row.matched() || !is_sum(statistic)) return SumDifference::counts;
   const Item& item = result.target_item(row);
   const Item& golden = result.golden_item(row);
@@ -53,9 +56,9 @@ SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::s
   if (!std::isfinite(ours) || !std::isfinite(theirs)) return SumDifference::unknown;
   const measuring::Tolerance tolerance = result.precision->of(result.target, item, result.golden, golden);
   double allowed = tolerance.norm * theirs;
-  if (statistic == kMean) {
+  if (statistic == dump::kMean) {
     const auto elements = static_cast<double>(measuring::elements_of(result.golden.text(golden.shape)));
-    const double rms = number(result.golden, golden, kNorm) / std::sqrt(elements);
+    const double rms = number(result.golden, golden, dump::kNorm) / std::sqrt(elements);
     // The mean of elements that cancel is the sum of their roundings.
     const double rounded = measuring::unit_roundoff(result.golden.text(golden.dtype));
     const double of_rms = std::max(tolerance.mean_sum, rounded);

@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "measuring/imports.hpp"
+#include "dump/side.hpp"
 #include "measuring/measured_rank.hpp"
 
 namespace msprobe::measuring {
 
 /// Was the statistic recorded? A sum that is infinite or undefined although every element is finite
 /// overflowed in the recorder, and counts as not recorded.
-bool is_known(const Side& side, const Item& item, std::size_t statistic);
+bool is_known(const dump::Side& side, const dump::Item& item, std::size_t statistic);
 
 enum class SumDifference : std::uint8_t {
   counts,   // also for Max and Min
@@ -25,6 +25,6 @@ enum class SumDifference : std::uint8_t {
 void learn_precision(MeasuredRank& result);
 
 /// Uses the result's precision; without one every difference counts.
-SumDifference sum_difference(const MeasuredRank& result, const Pair& row, std::size_t statistic);
+SumDifference sum_difference(const MeasuredRank& result, const pairing::Pair& row, std::size_t statistic);
 
 }  // namespace msprobe::measuring

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
-#include "measuring/imports.hpp"
 #include "support/rule_file.hpp"
 
 namespace msprobe::measuring {

@@ -232,7 +232,7 @@ std::string behind_valid_length(std::int64_t rows) {
       "NPU elements from [{}] on were taken as 0: they are beyond the valid length of the call.", rows);
 }
 
-formats::StoredTensor open_data(const Side& side, const Item& item) {
+formats::StoredTensor open_data(const dump::Side& side, const dump::Item& item) {
   return formats::open_tensor(
       open_file_beneath(side.tensor_directory, std::string(side.text(item.data_name))));
 }

@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "formats/stored_tensor.hpp"
-#include "measuring/imports.hpp"
 #include "measuring/measures.hpp"
 #include "measuring/python_rules.hpp"
-#include "pairing/side.hpp"
 
 namespace msprobe::measuring {
 
@@ -57,7 +56,7 @@ TensorMetrics compare_tensors(const formats::StoredTensor& target, const formats
 std::string behind_valid_length(std::int64_t rows);
 
 /// The data file of an item that has one. Throws FormatError, IoError.
-formats::StoredTensor open_data(const Side& side, const Item& item);
+formats::StoredTensor open_data(const dump::Side& side, const dump::Item& item);
 
 /// Sum of all elements of an integer or boolean tensor; FormatError for other types.
 std::int64_t sum_of_integers(const formats::StoredTensor& tensor);

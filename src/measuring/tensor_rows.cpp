@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dump/side.hpp"
 #include "formats/joined_tensor.hpp"
 #include "formats/tensor_file.hpp"
 #include "measuring/joined_data.hpp"
@@ -15,6 +16,12 @@
 
 namespace msprobe::measuring {
 namespace {
+
+using dump::Item;
+using dump::Side;
+using pairing::Joins;
+using pairing::Pair;
+using pairing::Share;
 
 const char kNoTargetFile[] = "NPU does not have data file.";
 const char kNoGoldenFile[] = "Bench does not have data file.";
@@ -323,7 +330,7 @@ TensorMetrics TensorRows::measured_joined(const Pair& row) const {
 char TensorRows::copies_that_differ(const Pair& row) const {
   const auto differ = [](const Joins* joins, std::uint32_t item) {
     if (joins == nullptr || !joins->is_split(item) || joins->parts(item).front().data_name == 0) return false;
-    const Decision& decision = joins->decision(item);
+    const pairing::Decision& decision = joins->decision(item);
     if (decision.share != Share::copies && decision.block == 1) return false;
     try {
       return !copies_agree(*joins, item);
@@ -360,7 +367,7 @@ void TensorRows::find_groups(std::uint32_t target_api) {
   const auto has = [](std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
   };
-  const Api& api = side.apis[target_api];
+  const dump::Api& api = side.apis[target_api];
   const std::string_view name = side.text(api.name);
   const std::string_view argument = has(name, "npu_dequant_swiglu_quant") ? ".group_index"
                                     : has(name, "npu_grouped_matmul")     ? ".group_list"

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "measuring/bytes_ahead.hpp"
-#include "measuring/imports.hpp"
 #include "measuring/measured_rank.hpp"
 
 namespace msprobe::measuring {
@@ -44,18 +44,18 @@ class TensorRows {
   void find_groups(std::uint32_t target_api);
   void take_entry(std::uint32_t target_api, std::vector<std::uint32_t>& rows);
   void measure(const std::vector<std::uint32_t>& rows);
-  TensorMetrics measured(const Pair& row) const;
-  TensorMetrics measured_joined(const Pair& row) const;
+  TensorMetrics measured(const pairing::Pair& row) const;
+  TensorMetrics measured_joined(const pairing::Pair& row) const;
   struct Reading;
   formats::StoredTensor open_item(FactorSide side, std::uint32_t index, Reading& reading) const;
-  formats::StoredTensor with_factors(FactorSide side, const Item& item, const formats::StoredTensor& tensor,
-                                     Reading& reading) const;
+  formats::StoredTensor with_factors(FactorSide side, const dump::Item& item,
+                                     const formats::StoredTensor& tensor, Reading& reading) const;
   TensorMetrics compared(const formats::StoredTensor& target, const formats::StoredTensor& golden,
                          Reading&& reading) const;
-  char copies_that_differ(const Pair& row) const;  // one bit for each side
-  bool take_for_own(const Pair& row);
-  std::uint64_t bytes_of(const Pair& row) const;
-  std::optional<std::int64_t> valid_rows(const Item& item) const;
+  char copies_that_differ(const pairing::Pair& row) const;  // one bit for each side
+  bool take_for_own(const pairing::Pair& row);
+  std::uint64_t bytes_of(const pairing::Pair& row) const;
+  std::optional<std::int64_t> valid_rows(const dump::Item& item) const;
 
   MeasuredRank& result_;
   BytesAhead& bytes_;

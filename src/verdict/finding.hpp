@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "verdict/imports.hpp"
-
 namespace msprobe::verdict {
 
 enum class Verdict : std::uint8_t { pass, warning, error };

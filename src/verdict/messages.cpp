@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dump/side.hpp"
 #include "verdict/result.hpp"
 
 #include <fmt/format.h>
@@ -15,20 +16,23 @@
 namespace msprobe::verdict {
 namespace {
 
+using pairing::Pair;
+using pairing::RankPart;
+
 std::string_view dtype_of_candidate(const RankResult& result, const Pair& row) {
   return result.golden.text(result.golden.items[row.candidate].dtype);
 }
 
 /// Names the first rank, and the first rank with other contents.
 std::string words_of_copies(const RankResult& result, const Pair& row) {
-  const auto words = [](const Joins* joins, std::uint32_t item) -> std::string {
+  const auto words = [](const pairing::Joins* joins, std::uint32_t item) -> std::string {
     if (joins == nullptr || !joins->decision(item).differ) return {};
     const std::span<const RankPart> parts = joins->parts(item);
     const auto text = [&](const RankPart& part) {
-      return dump::to_text(part.statistics[kNorm], joins->pool);
+      return dump::to_text(part.statistics[dump::kNorm], joins->pool);
     };
     for (std::size_t other = 1; other < parts.size(); ++other) {
-      if (same_statistics(parts.front().statistics, parts[other].statistics)) continue;
+      if (pairing::same_statistics(parts.front().statistics, parts[other].statistics)) continue;
       return fmt::format("Ranks {} and {} should hold equal values, but do not: norms {} and {}.",
                          joins->numbers(item).front(), joins->numbers(item)[other], text(parts.front()),
                          text(parts[other]));
@@ -43,11 +47,11 @@ std::string words_of_copies(const RankResult& result, const Pair& row) {
 
 /// Makes `Not compared: Mean, L2norm (only in NPU).`
 std::string words_of_unknown(const RankResult& result, const Pair& row) {
-  constexpr std::array<const char*, kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
+  constexpr std::array<const char*, dump::kStatistics> kNames = {"Max", "Min", "Mean", "L2norm"};
   std::array<std::vector<const char*>, 2> alone;
-  for (std::size_t which = 0; which < kStatistics; ++which) {
-    const bool ours = is_known(result.target, result.target_item(row), which);
-    if (ours == is_known(result.golden, result.golden_item(row), which)) continue;
+  for (std::size_t which = 0; which < dump::kStatistics; ++which) {
+    const bool ours = measuring::is_known(result.target, result.target_item(row), which);
+    if (ours == measuring::is_known(result.golden, result.golden_item(row), which)) continue;
     alone[ours ? 0 : 1].push_back(kNames[which]);
   }
   std::vector<std::string> sides;
@@ -60,7 +64,7 @@ std::string words_of_unknown(const RankResult& result, const Pair& row) {
 }
 
 std::string words_of_parts(const RankResult& result, const Pair& row) {
-  const auto shapes = [](const Side& side, const Joins* joins, std::uint32_t item) {
+  const auto shapes = [](const dump::Side& side, const pairing::Joins* joins, std::uint32_t item) {
     if (joins == nullptr || !joins->is_split(item)) return std::string(side.text(side.items[item].shape));
     constexpr std::size_t kShown = 4;
     std::vector<std::string_view> texts;
@@ -78,7 +82,7 @@ std::string words_of_parts(const RankResult& result, const Pair& row) {
 
 std::string words_of(RowRule rule, const RankResult& result, std::size_t index) {
   const Pair& row = result.rows[index];
-  const Thresholds& limits = result.judgement.thresholds;
+  const pairing::Thresholds& limits = result.judgement.thresholds;
   switch (rule) {
     case RowRule::fuzzy_pair:
       return "Fuzzy matching data, the comparison accuracy may be affected.";
@@ -147,7 +151,7 @@ std::vector<std::string> messages_of(const RankResult& result, std::size_t index
   std::vector<std::string> messages;
   result.findings(index).each([&](RowRule rule) {
     if (rule == RowRule::remark) {
-      const TensorMetrics& metrics = result.metrics[index];
+      const measuring::TensorMetrics& metrics = result.metrics[index];
       const std::size_t remarks = metrics.messages.size() - (metrics.failed ? 1 : 0);
       for (std::size_t i = 0; i < remarks; ++i) messages.push_back(metrics.messages[i]);
       return;

@@ -15,13 +15,12 @@
 #include "pairing/rules.hpp"
 #include "support/coverage.hpp"
 #include "verdict/finding.hpp"
-#include "verdict/imports.hpp"
 
 namespace msprobe::verdict {
 
 /// The verdicts on a rank's rows.
 struct Judgement {
-  Thresholds thresholds;           // used by the findings
+  pairing::Thresholds thresholds;  // used by the findings
   bool by_xor = false;             // checksums are words, not CRC-32
   std::vector<Findings> findings;  // one a row
   // Outputs whose difference is a known number, and those of them that the limits can judge: the inputs of
@@ -30,7 +29,7 @@ struct Judgement {
   std::uint64_t outputs_judged = 0;
 };
 
-struct RankResult : MeasuredRank {
+struct RankResult : measuring::MeasuredRank {
   std::vector<std::string> framework_frames;  // see dump::user_frame(); all other frames are the user's
   Judgement judgement;
   std::shared_ptr<const diagnosis::RankDiagnosis> diagnosis;  // null: not requested
@@ -49,9 +48,9 @@ struct RankResult : MeasuredRank {
 };
 
 /// The findings that pairing and measuring noted in the rows, for a comparison without verdicts (-da).
-Judgement marks_of(const MeasuredRank& rank);
+Judgement marks_of(const measuring::MeasuredRank& rank);
 /// Judges every row (docs/rules.md, "Verdicts").
-Judgement judge(const MeasuredRank& rank, const Rules& rules);
+Judgement judge(const measuring::MeasuredRank& rank, const pairing::Rules& rules);
 
 /// One message for each finding; that of a warning or error begins with that word.
 std::vector<std::string> messages_of(const RankResult& result, std::size_t row);

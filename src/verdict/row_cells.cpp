@@ -13,6 +13,12 @@
 namespace msprobe::verdict {
 namespace {
 
+using dump::Item;
+using dump::kStatistics;
+using dump::Side;
+using measuring::Mode;
+using measuring::ValueDifference;
+using pairing::Pair;
 using report::Cell;
 using report::Scratch;
 using report::Structured;
@@ -41,7 +47,7 @@ std::string python_list(const std::vector<std::string>& texts) {
   return listed(texts, [](std::string& out, const std::string& text) { out += python_repr(text); });
 }
 
-std::string_view grad_text(RequiresGrad requires_grad) {
+std::string_view grad_text(dump::RequiresGrad requires_grad) {
   static constexpr std::array<std::string_view, 3> kTexts = {"N/A", "False", "True"};
   return kTexts[static_cast<std::size_t>(requires_grad)];
 }
@@ -55,14 +61,14 @@ Cell shape_cell(std::string_view shape) {
   return Text{shape};
 }
 
-Cell value_cell(const RecordedValue& value, const TextPool& pool, Scratch& scratch) {
+Cell value_cell(const dump::RecordedValue& value, const TextPool& pool, Scratch& scratch) {
   switch (value.kind) {
-    case ValueKind::integer:
+    case dump::ValueKind::integer:
       return value.integer;
-    case ValueKind::real:
+    case dump::ValueKind::real:
       return value.real;
     default:
-      return Text{scratch.keep(to_text(value, pool))};
+      return Text{scratch.keep(dump::to_text(value, pool))};
   }
 }
 
@@ -79,7 +85,7 @@ RowCells::RowCells(const RankResult& result) : result_(result) {
   add(Field::target_grad, "NPU Requires_grad");
   add(Field::golden_grad, "Bench Requires_grad");
   if (mode == Mode::tensor) {
-    for (std::size_t i = 0; i < kMetrics; ++i) add(Field::metric, kMetricNames[i], i);
+    for (std::size_t i = 0; i < measuring::kMetrics; ++i) add(Field::metric, kMetricNames[i], i);
   }
   if (mode == Mode::statistics) {
     for (std::size_t i = 0; i < kStatistics; ++i) add(Field::difference, kDifferenceNames[i], i);
@@ -122,7 +128,7 @@ void RowCells::row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch
 }
 
 void RowCells::golden_item(std::uint32_t item, std::vector<Cell>& cells, Scratch& scratch) const {
-  fill(Pair{.target = kUnmatched, .golden = item}, std::nullopt, cells, scratch);
+  fill(Pair{.target = pairing::kUnmatched, .golden = item}, std::nullopt, cells, scratch);
 }
 
 void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vector<Cell>& cells,
@@ -146,7 +152,7 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
   cells.push_back(shape_cell(text(golden, bench, &Item::shape)));
   cells.push_back(Text{grad});
   cells.push_back(Text{bench_grad});
-  static const TensorMetrics kNothingMeasured;
+  static const measuring::TensorMetrics kNothingMeasured;
   if (result_.mode == Mode::tensor) add_metrics(index ? result_.metrics[*index] : kNothingMeasured, cells);
   if (result_.mode == Mode::statistics) add_differences(row, cells);
   if (result_.mode == Mode::md5) {
@@ -185,7 +191,7 @@ void RowCells::add_diagnosis(const Pair& row, std::optional<std::size_t> index, 
   const diagnosis::RankDiagnosis& diagnosis = *result_.diagnosis;
   const float error = result_.is_diagnosed(row) ? diagnosis.error[row.target] : NAN;
   cells.push_back(std::isnan(error) ? Cell(Text{"N/A"}) : Cell(static_cast<double>(error)));
-  cells.push_back(Text{name_of(result_.origin(row))});
+  cells.push_back(Text{diagnosis::name_of(result_.origin(row))});
   const diagnosis::Finding* finding = index && row.has_target() && is_first_of_entry(*index)
                                           ? diagnosis.finding_of(result_.target_item(row).api)
                                           : nullptr;
@@ -205,11 +211,11 @@ std::string_view RowCells::checksum_text(const Side& side, const Item& item) con
   return text.empty() || (none && text == kOfNothing) ? std::string_view("N/A") : text;
 }
 
-void RowCells::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cells) const {
+void RowCells::add_metrics(const measuring::TensorMetrics& metrics, std::vector<Cell>& cells) const {
   // The text for each status; a scalar lacks some of the computed metrics.
   static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
                                                               "N/A", "N/A"};
-  for (std::size_t i = 0; i < kMetrics; ++i) {
+  for (std::size_t i = 0; i < measuring::kMetrics; ++i) {
     cells.push_back(metrics.has(i) ? Cell(metrics.value[i])
                                    : Cell(Text{kAbsent[static_cast<std::size_t>(metrics.status)]}));
   }
@@ -218,8 +224,8 @@ void RowCells::add_metrics(const TensorMetrics& metrics, std::vector<Cell>& cell
 void RowCells::add_differences(const Pair& row, std::vector<Cell>& cells) const {
   std::array<ValueDifference, kStatistics> differences;
   for (std::size_t i = 0; i < kStatistics; ++i) differences[i] = result_.difference(row, i);
-  for (const ValueDifference& each : differences) cells.push_back(difference_cell(each));
-  for (const ValueDifference& each : differences) cells.push_back(relative_cell(each));
+  for (const ValueDifference& each : differences) cells.push_back(measuring::difference_cell(each));
+  for (const ValueDifference& each : differences) cells.push_back(measuring::relative_cell(each));
 }
 
 void RowCells::add_stack(std::optional<std::size_t> index, const Item* item, std::vector<Cell>& cells,

@@ -10,22 +10,22 @@
 #include <string_view>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "report/table.hpp"
-#include "verdict/imports.hpp"
 #include "verdict/result.hpp"
 
 namespace msprobe::verdict {
 
-inline constexpr std::array<const char*, kStatistics> kDifferenceNames = {"Max diff", "Min diff", "Mean diff",
-                                                                          "L2norm diff"};
-inline constexpr std::array<const char*, kStatistics> kRelativeNames = {"MaxRelativeErr", "MinRelativeErr",
-                                                                        "MeanRelativeErr", "NormRelativeErr"};
-inline constexpr std::array<const char*, kMetrics> kMetricNames = {"Cosine",
-                                                                   "EucDist",
-                                                                   "MaxAbsErr",
-                                                                   "MaxRelativeErr",
-                                                                   "One Thousandth Err Ratio",
-                                                                   "Five Thousandths Err Ratio"};
+inline constexpr std::array<const char*, dump::kStatistics> kDifferenceNames = {"Max diff", "Min diff",
+                                                                                "Mean diff", "L2norm diff"};
+inline constexpr std::array<const char*, dump::kStatistics> kRelativeNames = {
+    "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
+inline constexpr std::array<const char*, measuring::kMetrics> kMetricNames = {"Cosine",
+                                                                              "EucDist",
+                                                                              "MaxAbsErr",
+                                                                              "MaxRelativeErr",
+                                                                              "One Thousandth Err Ratio",
+                                                                              "Five Thousandths Err Ratio"};
 
 /// The contents of a column; statistics and metrics have a further number.
 enum class Field : std::uint8_t {
@@ -76,16 +76,16 @@ class RowCells {
  private:
   void add(Field field, std::string title, std::size_t which = 0);
   /// `index` is empty for an item without a row.
-  void fill(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
+  void fill(const pairing::Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
             report::Scratch& scratch) const;
-  void add_metrics(const TensorMetrics& metrics, std::vector<report::Cell>& cells) const;
-  void add_differences(const Pair& row, std::vector<report::Cell>& cells) const;
-  void add_stack(std::optional<std::size_t> index, const Item* item, std::vector<report::Cell>& cells,
+  void add_metrics(const measuring::TensorMetrics& metrics, std::vector<report::Cell>& cells) const;
+  void add_differences(const pairing::Pair& row, std::vector<report::Cell>& cells) const;
+  void add_stack(std::optional<std::size_t> index, const dump::Item* item, std::vector<report::Cell>& cells,
                  report::Scratch& scratch) const;
   bool is_first_of_entry(std::size_t index) const;
-  void add_diagnosis(const Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
-                     report::Scratch& scratch) const;
-  std::string_view checksum_text(const Side& side, const Item& item) const;
+  void add_diagnosis(const pairing::Pair& row, std::optional<std::size_t> index,
+                     std::vector<report::Cell>& cells, report::Scratch& scratch) const;
+  std::string_view checksum_text(const dump::Side& side, const dump::Item& item) const;
 
   const RankResult& result_;
   std::vector<Column> columns_;

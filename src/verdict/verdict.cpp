@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dump/side.hpp"
 #include "verdict/result.hpp"
 
 #include <fmt/format.h>
@@ -19,16 +20,31 @@
 namespace msprobe::verdict {
 namespace {
 
+using dump::Item;
+using dump::kMax;
+using dump::RequiresGrad;
+using dump::ValueClass;
+using measuring::kCosine;
+using measuring::kOneThousandth;
+using measuring::MeasuredRank;
+using measuring::Mode;
+using measuring::SumDifference;
+using pairing::OtherName;
+using pairing::Pair;
+using pairing::Rules;
+using pairing::Unmatched;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The rules that do not apply to an operation.
 enum class Exemption { none, everything, inputs };
 
-bool is_non_finite(const RecordedValue& value, const TextPool& pool) {
+bool is_non_finite(const dump::RecordedValue& value, const TextPool& pool) {
   // Python reads a text that spells infinity out as a number, but this rule does not.
-  if (value.kind == ValueKind::text && pool.at(value.text).find_first_of("tT") != std::string_view::npos)
+  if (value.kind == dump::ValueKind::text &&
+      pool.at(value.text).find_first_of("tT") != std::string_view::npos)
     return false;
-  const ValueClass type = classify(value, pool).type;
+  const ValueClass type = dump::classify(value, pool).type;
   return type == ValueClass::nan || type == ValueClass::inf || type == ValueClass::neg_inf;
 }
 
@@ -67,8 +83,8 @@ class RowJudge {
   }
 
  private:
-  const Side& target() const { return rank_.target; }
-  const Side& golden() const { return rank_.golden; }
+  const dump::Side& target() const { return rank_.target; }
+  const dump::Side& golden() const { return rank_.golden; }
 
   /// If two orders were merged, the rows of an entry may be scattered.
   void judge_scattered() {
@@ -136,7 +152,7 @@ class RowJudge {
       const Item& item = rank_.target_item(rank_.rows[i]);
       const bool is_output = python_.outputs_by_name
                                  ? target().name(item).find(".output.") != std::string::npos
-                                 : item.state == State::output;
+                                 : item.state == dump::State::output;
       (is_output ? outputs_ : inputs_).push_back(i);
     }
     const Exemption exemption = exemption_of(api);
@@ -218,13 +234,13 @@ class RowJudge {
   // Rule 1.
   bool non_finite(const Pair& row) const {
     const auto is_bad = [](const Item& item, const TextPool& pool) {
-      return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[kMin], pool);
+      return is_non_finite(item.statistics[kMax], pool) || is_non_finite(item.statistics[dump::kMin], pool);
     };
     if (!is_bad(rank_.target_item(row), target().pool)) return false;
     // A mask in another code base may consist of infinities.
     if (row.reason == Unmatched::other_code) {
-      const RecordedValue max = rank_.target_item(row).statistics[kMax];
-      return classify(max, target().pool).type == ValueClass::nan;
+      const dump::RecordedValue max = rank_.target_item(row).statistics[kMax];
+      return dump::classify(max, target().pool).type == ValueClass::nan;
     }
     return !row.matched() || !is_bad(rank_.golden_item(row), golden().pool);
   }
@@ -235,20 +251,21 @@ class RowJudge {
     const Item& ours = rank_.target_item(row);
     const Item& theirs = rank_.golden_item(row);
     if (!ours.is_tensor || !theirs.is_tensor) return false;
-    for (std::size_t which = 0; which < kStatistics; ++which) {
-      if (is_known(target(), ours, which) != is_known(golden(), theirs, which)) return true;
+    for (std::size_t which = 0; which < dump::kStatistics; ++which) {
+      if (measuring::is_known(target(), ours, which) != measuring::is_known(golden(), theirs, which))
+        return true;
     }
     return false;
   }
 
   /// A metric of a row, if it is a number.
-  std::optional<double> metric(std::size_t index, Metric which) const {
-    const TensorMetrics& metrics = rank_.metrics[index];
-    if (metrics.status != MetricStatus::computed || metrics.is_scalar) return std::nullopt;
+  std::optional<double> metric(std::size_t index, measuring::Metric which) const {
+    const measuring::TensorMetrics& metrics = rank_.metrics[index];
+    if (metrics.status != measuring::MetricStatus::computed || metrics.is_scalar) return std::nullopt;
     const double value = metrics.value[which];
     return std::isnan(value) ? std::nullopt : std::optional(value);
   }
-  double smallest(const std::vector<std::size_t>& indices, Metric which) const {
+  double smallest(const std::vector<std::size_t>& indices, measuring::Metric which) const {
     double low = 1.0;
     for (const std::size_t i : indices) low = std::min(low, metric(i, which).value_or(1.0));
     return low;
@@ -273,9 +290,9 @@ class RowJudge {
   /// The relative error of a row's norm. An unknown error does not count for an output, but for an input it
   /// does, because it could explain an output's error.
   double norm_error_of(const Pair& row, bool output) const {
-    const double fraction = relative_fraction(rank_.difference(row, kNorm));
+    const double fraction = measuring::relative_fraction(rank_.difference(row, dump::kNorm));
     if (!(fraction > 0)) return fraction;
-    const SumDifference sums = sum_difference(rank_, row, kNorm);
+    const SumDifference sums = measuring::sum_difference(rank_, row, dump::kNorm);
     if (sums == SumDifference::rounded) return 0;
     return output && sums == SumDifference::unknown ? NAN : fraction;
   }
@@ -327,11 +344,11 @@ class RowJudge {
     };
     if (!is_class(target().text(item.dtype)) || !is_class(golden().text(bench.dtype))) return false;
     if (target().text(item.shape) != "[]") return false;
-    PythonRules measure = python_;
+    measuring::PythonRules measure = python_;
     if (measure.numbers_only) measure = {};  // texts count here, and 1 equals 1.0
-    const ValueDifference difference = measuring::difference(item.statistics[kMax], target().pool,
-                                                             bench.statistics[kMax], golden().pool, measure);
-    return difference.kind != DifferenceKind::zero;
+    const measuring::ValueDifference difference = measuring::difference(
+        item.statistics[kMax], target().pool, bench.statistics[kMax], golden().pool, measure);
+    return difference.kind != measuring::DifferenceKind::zero;
   }
 
   // Rule 6.
@@ -362,10 +379,10 @@ class RowJudge {
     if (!row.matched()) return false;
     const Item& item = rank_.target_item(row);
     const Item& bench = rank_.golden_item(row);
-    if (rank_.consistent == Backend::fsdp && is_fused(golden().name(bench))) return false;
+    if (rank_.consistent == pairing::Backend::fsdp && is_fused(golden().name(bench))) return false;
     std::vector<std::string> npu = axes_of(target().text(item.shape));
     const std::vector<std::string> other = axes_of(golden().text(bench.shape));
-    if (rank_.consistent == Backend::megatron && npu.size() == 3 && other.size() != 3) {
+    if (rank_.consistent == pairing::Backend::megatron && npu.size() == 3 && other.size() != 3) {
       const auto second = parse_number(npu[1]);
       const auto third = parse_number(npu[2]);
       if (second && third) npu = {npu[0], fmt::format("{:.0f}", *second * *third)};
@@ -445,7 +462,7 @@ class RowJudge {
 
   const MeasuredRank& rank_;
   const Rules& rules_;
-  const PythonRules& python_;
+  const measuring::PythonRules& python_;
   Judgement& out_;
   bool consistent_;
   std::vector<std::size_t> inputs_;
@@ -474,7 +491,7 @@ Judgement marks_of(const MeasuredRank& rank) {
     if (row.copies_differ) findings.add(RowRule::copies_differ);
     // Rows without a partner have another explanation.
     if (rank.metrics.empty() || rank.python.remarks_pass || !row.matched() || rank.is_left_out(row)) continue;
-    const TensorMetrics& metrics = rank.metrics[i];
+    const measuring::TensorMetrics& metrics = rank.metrics[i];
     if (metrics.failed) findings.add(RowRule::not_measured);
     if (metrics.messages.size() > (metrics.failed ? 1 : 0)) findings.add(RowRule::remark);
   }
@@ -483,9 +500,9 @@ Judgement marks_of(const MeasuredRank& rank) {
 
 Judgement judge(const MeasuredRank& rank, const Rules& rules) {
   Judgement judgement = marks_of(rank);
-  judgement.thresholds = static_cast<const Thresholds&>(rules);
-  judgement.by_xor =
-      rank.mode == Mode::md5 && !rank.python.xors_as_written && are_xor(rank.target).value_or(false);
+  judgement.thresholds = static_cast<const pairing::Thresholds&>(rules);
+  judgement.by_xor = rank.mode == Mode::md5 && !rank.python.xors_as_written &&
+                     measuring::are_xor(rank.target).value_or(false);
   RowJudge(rank, rules, judgement).run();
   return judgement;
 }

@@ -16,7 +16,7 @@ FUZZ_READER(statistic_csv)(const std::uint8_t* data, std::size_t size) {
     const GraphItem& item = side.items[i];
     if (item.time.empty()) throw std::logic_error("a row without a time");
     const GraphItem& other = side.items[side.items.size() - 1 - i];
-    const std::size_t columns = graph_columns(Mode::statistics).size();
+    const std::size_t columns = graph_columns(msprobe::measuring::Mode::statistics).size();
     if (statistics_row(&item, &other).cells.size() != columns ||
         statistics_row(&item, nullptr).cells.size() != columns) {
       throw std::logic_error("a row with another number of cells");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "formats/element_values.hpp"
 #include "measuring/tensor_metrics.hpp"
 #include "support/error.hpp"
@@ -20,18 +21,22 @@
 namespace msprobe::compare {
 namespace {
 
+using dump::RecordedValue;
+using dump::StatisticValues;
+using pairing::Pair;
+
 /// Statistics as recorders write them: a NaN hides all other values.
-std::optional<StatisticValues> statistics_in(const Side& side, const Item& item) {
-  const formats::StoredTensor tensor = open_data(side, item);
+std::optional<StatisticValues> statistics_in(const dump::Side& side, const dump::Item& item) {
+  const formats::StoredTensor tensor = measuring::open_data(side, item);
   if (tensor::info(tensor.dtype).kind != tensor::DTypeKind::floating) return std::nullopt;
   const tensor::Statistics found = formats::statistics_of(tensor);
   if (found.count == 0) return std::nullopt;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   StatisticValues values;
-  values.set(kMax, RecordedValue::of(found.nan > 0 ? nan : found.max));
-  values.set(kMin, RecordedValue::of(found.nan > 0 ? nan : found.min));
-  values.set(kMean, RecordedValue::of(found.mean()));
-  values.set(kNorm, RecordedValue::of(found.norm()));
+  values.set(dump::kMax, RecordedValue::of(found.nan > 0 ? nan : found.max));
+  values.set(dump::kMin, RecordedValue::of(found.nan > 0 ? nan : found.min));
+  values.set(dump::kMean, RecordedValue::of(found.mean()));
+  values.set(dump::kNorm, RecordedValue::of(found.norm()));
   return values;
 }
 
@@ -41,16 +46,16 @@ struct Read {
   std::string failure;
 };
 
-bool differs(const RankResult& result, const Pair& row) {
-  for (std::size_t i = 0; i < kStatistics; ++i) {
-    if (result.difference(row, i).kind != DifferenceKind::zero) return true;
+bool differs(const verdict::RankResult& result, const Pair& row) {
+  for (std::size_t i = 0; i < dump::kStatistics; ++i) {
+    if (result.difference(row, i).kind != measuring::DifferenceKind::zero) return true;
   }
   return false;
 }
 
 }  // namespace
 
-void take_file_statistics(RankResult& result) {
+void take_file_statistics(verdict::RankResult& result) {
   std::vector<const Pair*> rows;
   for (const Pair& row : result.rows) {
     if (row.matched() && result.target_item(row).data_name != 0 && result.golden_item(row).data_name != 0 &&

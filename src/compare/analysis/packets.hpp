@@ -3,7 +3,6 @@
 #pragma once
 
 #include "compare/analysis/rank_differences.hpp"
-#include "compare/imports.hpp"
 #include "dump/communication_packet.hpp"
 #include "support/packet.hpp"
 

@@ -10,6 +10,7 @@
 #include "compare/analysis/rank_json.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "measuring/statistics_difference.hpp"
 #include "measuring/sum_precision.hpp"
 #include "support/interrupt.hpp"
@@ -17,6 +18,13 @@
 
 namespace msprobe::compare {
 namespace {
+
+using dump::Item;
+using dump::kStatistics;
+using measuring::DifferenceKind;
+using measuring::ValueDifference;
+using pairing::Rules;
+using verdict::RankResult;
 
 constexpr std::array<std::string_view, kStatistics> kRelativeErrorNames = {
     "MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"};
@@ -117,28 +125,28 @@ class DifferenceFinder {
   }
 
   ValueDifference difference_of(const Item& item, const Item& golden, std::size_t statistic) const {
-    return difference(item.statistics[statistic], result_.target.pool, golden.statistics[statistic],
-                      result_.golden.pool, result_.python);
+    return measuring::difference(item.statistics[statistic], result_.target.pool,
+                                 golden.statistics[statistic], result_.golden.pool, result_.python);
   }
 
   /// A statistic of a tensor counts if it is a number on both sides and its difference does not come from the
   /// recorders themselves.
-  bool counts(const Pair& row, std::size_t statistic) const {
+  bool counts(const pairing::Pair& row, std::size_t statistic) const {
     const Item& item = result_.target_item(row);
     const Item& golden = result_.golden_item(row);
     const bool is_tensor = item.is_tensor && golden.is_tensor;
-    const auto is_number = [&](const Item& each, const Side& side) {
-      return kind_of_number(each.statistics[statistic], side.pool) != NumberKind::none;
+    const auto is_number = [&](const Item& each, const dump::Side& side) {
+      return measuring::kind_of_number(each.statistics[statistic], side.pool) != measuring::NumberKind::none;
     };
     if (is_tensor && !(is_number(item, result_.target) && is_number(golden, result_.golden))) return false;
-    return sum_difference(result_, row, statistic) == SumDifference::counts;
+    return measuring::sum_difference(result_, row, statistic) == measuring::SumDifference::counts;
   }
 
-  bool differs(const Pair& row) const {
+  bool differs(const pairing::Pair& row) const {
     if (!row.matched()) return false;
     const Item& item = result_.target_item(row);
     const Item& golden = result_.golden_item(row);
-    if (result_.mode == Mode::md5) {
+    if (result_.mode == measuring::Mode::md5) {
       if (!item.has_checksum || !golden.has_checksum) return false;
       return result_.target.text(item.checksum) != result_.golden.text(golden.checksum);
     }
@@ -160,7 +168,7 @@ class DifferenceFinder {
     const auto ignored = rules_.ignored_outputs.find(part_from_end(name, 3));
     std::size_t output = 0;
     for (std::size_t i = rows.first; i < rows.last; ++i) {
-      if (result_.target_item(result_.rows[i]).state != State::output) continue;
+      if (result_.target_item(result_.rows[i]).state != dump::State::output) continue;
       const std::size_t number = output++;
       if (ignored != rules_.ignored_outputs.end() && ignored->second.contains(number)) continue;
       if (differs(result_.rows[i])) return i;
@@ -174,17 +182,17 @@ class DifferenceFinder {
     const Item& golden = result_.golden_item(result_.rows[row]);
     std::string_view place = result_.target.name(item);
     if (place.starts_with(name) && place.size() > name.size()) place.remove_prefix(name.size() + 1);
-    if (result_.mode == Mode::md5)
+    if (result_.mode == measuring::Mode::md5)
       return fmt::format("{}: checksum {}, not {}", place, result_.target.text(item.checksum),
                          result_.golden.text(golden.checksum));
     std::size_t worst = 0;
     double most = -1;
-    for (const std::size_t i : {kNorm, kMax, kMin, kMean}) {
+    for (const std::size_t i : {dump::kNorm, dump::kMax, dump::kMin, dump::kMean}) {
       const ValueDifference each = difference_of(item, golden, i);
       if (each.kind == DifferenceKind::zero || each.kind == DifferenceKind::missing ||
           !counts(result_.rows[row], i))
         continue;
-      double fraction = relative_fraction(each);
+      double fraction = measuring::relative_fraction(each);
       if (std::isnan(fraction)) fraction = INFINITY;
       if (fraction <= most) continue;
       most = fraction;
@@ -192,8 +200,8 @@ class DifferenceFinder {
     }
     const ValueDifference each = difference_of(item, golden, worst);
     std::string out = fmt::format("{}: {} {}, not {}", place, kStatisticWords[worst],
-                                  to_text(item.statistics[worst], result_.target.pool),
-                                  to_text(golden.statistics[worst], result_.golden.pool));
+                                  dump::to_text(item.statistics[worst], result_.target.pool),
+                                  dump::to_text(golden.statistics[worst], result_.golden.pool));
     if (each.kind == DifferenceKind::number && !each.relative_infinite)
       out += fmt::format(" ({} {:.4g}%)", kRelativeErrorNames[worst], each.relative_percent);
     return out;

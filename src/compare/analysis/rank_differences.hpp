@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "dump/communication.hpp"
 #include "pairing/rules.hpp"
 #include "support/byte_source.hpp"
@@ -51,7 +50,7 @@ struct RankDifferences {
 using JsonSink = std::function<void(std::string_view)>;
 
 /// Examines all entries of a rank, and writes them to `json` as the Python tool does.
-RankDifferences find_differences(const RankResult& result, std::int64_t number, const Rules& rules,
-                                 const JsonSink& json);
+RankDifferences find_differences(const verdict::RankResult& result, std::int64_t number,
+                                 const pairing::Rules& rules, const JsonSink& json);
 
 }  // namespace msprobe::compare

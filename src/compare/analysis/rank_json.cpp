@@ -10,6 +10,12 @@
 namespace msprobe::compare {
 namespace {
 
+using dump::Item;
+using dump::P2PNames;
+using dump::State;
+using pairing::Pair;
+using verdict::Field;
+
 constexpr std::array<std::string_view, 4> kStateNames = {"input", "output", "parameters", "parameters_grad"};
 
 void add_cell(JsonWriter& json, const report::Cell& cell) {
@@ -32,7 +38,7 @@ void add_cell(JsonWriter& json, const report::Cell& cell) {
 }
 
 /// A field from the arguments of a transfer; `None` if the item is no transfer or has no such argument.
-std::string_view transfer_text(const Side& side, const Item* item, std::uint32_t P2PNames::*field) {
+std::string_view transfer_text(const dump::Side& side, const Item* item, std::uint32_t P2PNames::*field) {
   const P2PNames* transfer = item == nullptr ? nullptr : side.transfer(*item);
   return transfer == nullptr || transfer->*field == 0 ? "None" : side.text(transfer->*field);
 }
@@ -47,7 +53,7 @@ void add_peer(JsonWriter& json, std::string_view text) {
 
 }  // namespace
 
-RankJson::RankJson(const RankResult& result) : result_(result), rows_(RankRows::of(result)) {
+RankJson::RankJson(const verdict::RankResult& result) : result_(result), rows_(RankRows::of(result)) {
   for (std::size_t i = 0; i < rows_.fields().size(); ++i) {
     const Field field = rows_.fields()[i].field;
     if (field == Field::target_statistic || field == Field::target_checksum) measures_.push_back(i);
@@ -57,14 +63,14 @@ RankJson::RankJson(const RankResult& result) : result_(result), rows_(RankRows::
 /// The stage that judges rows has not run; this gives the result that it would find.
 std::string_view RankJson::result_text(const Item& item, const Item* golden) const {
   if (golden == nullptr) return "N/A";
-  if (result_.mode != Mode::md5) return "";
+  if (result_.mode != measuring::Mode::md5) return "";
   const bool same = result_.target.text(item.checksum) == result_.golden.text(golden->checksum);
   return same ? "pass" : "Different";
 }
 
 void RankJson::add_message(JsonWriter& json, const Item& item, const Item* golden) const {
-  const bool checksums = result_.mode == Mode::md5;
-  const RequiresGrad grad = golden == nullptr ? RequiresGrad::unknown : golden->requires_grad;
+  const bool checksums = result_.mode == measuring::Mode::md5;
+  const dump::RequiresGrad grad = golden == nullptr ? dump::RequiresGrad::unknown : golden->requires_grad;
   std::string text = golden == nullptr ? "No bench data matched." : "";
   if (!checksums && item.requires_grad != grad) text += "Requires_grad inconsistent. ";
   json.value(text);
@@ -77,7 +83,7 @@ void RankJson::add_row(JsonWriter& json, std::string_view entry, std::size_t ind
   rows_.row(index, cells_, scratch_);
   json.open_object();
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    const Column& column = rows_.fields()[i];
+    const verdict::Column& column = rows_.fields()[i];
     json.key(column.title);
     if (column.field == Field::verdict) {
       json.value(result_text(item, golden));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/imports.hpp"
+#include "dump/side.hpp"
 #include "report/table.hpp"
 #include "support/json_writer.hpp"
 #include "verdict/result.hpp"
@@ -23,7 +23,7 @@ struct EntryRows {
 
 class RankJson {
  public:
-  explicit RankJson(const RankResult& result);
+  explicit RankJson(const verdict::RankResult& result);
 
   /// Writes `"name": {"is_same": …, "op_items": […]}` as a member of the file's object.
   void add_entry(JsonWriter& json, std::string_view name, EntryRows rows, bool is_same);
@@ -32,10 +32,10 @@ class RankJson {
 
  private:
   void add_row(JsonWriter& json, std::string_view entry, std::size_t index);
-  std::string_view result_text(const Item& item, const Item* golden) const;
-  void add_message(JsonWriter& json, const Item& item, const Item* golden) const;
+  std::string_view result_text(const dump::Item& item, const dump::Item* golden) const;
+  void add_message(JsonWriter& json, const dump::Item& item, const dump::Item* golden) const;
 
-  const RankResult& result_;
+  const verdict::RankResult& result_;
   RankRows rows_;
   std::vector<std::size_t> measures_;  // columns of the statistics under test, or of the checksum
   std::vector<report::Cell> cells_;

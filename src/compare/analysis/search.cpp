@@ -23,7 +23,8 @@ FirstDifference outside_communication(const std::vector<RankDifferences>& ranks,
 
 }  // namespace
 
-FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules) {
+FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks,
+                                        const pairing::Rules& rules) {
   FirstDifference result = outside_communication(ranks, DifferencePhase::before);
   if (result.phase != DifferencePhase::none) return result;
   std::vector<dump::RankCommunication> communication;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "compare/analysis/rank_differences.hpp"
-#include "compare/imports.hpp"
 
 namespace msprobe::compare {
 
@@ -29,6 +28,7 @@ struct FirstDifference {
 /// Matches calls by their exact group, or by sender, receiver and tag. Names the differing entries at the
 /// earliest point of the whole step. Takes linear time in the number of calls and the sizes of the groups
 /// that are named.
-FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks, const Rules& rules);
+FirstDifference search_first_difference(const std::vector<RankDifferences>& ranks,
+                                        const pairing::Rules& rules);
 
 }  // namespace msprobe::compare

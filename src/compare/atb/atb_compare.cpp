@@ -25,6 +25,7 @@ namespace msprobe::compare {
 namespace {
 
 using formats::StoredTensor;
+using verdict::Verdict;
 using StatisticTexts = std::array<std::string, 4>;
 
 const StatisticTexts kNoTexts = {"N/A", "N/A", "N/A", "N/A"};
@@ -202,7 +203,7 @@ StatisticTexts statistics_text(const StoredTensor& tensor) {
 ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder,
                      const std::string& golden_folder) {
   ListedRow row = started(pair);
-  std::array<std::string, kMetrics> metric_texts;
+  std::array<std::string, measuring::kMetrics> metric_texts;
   metric_texts.fill("N/A");
   StatisticTexts target_texts = kNoTexts;
   StatisticTexts golden_texts = kNoTexts;
@@ -211,17 +212,17 @@ ListedRow tensor_row(const AtbPair& pair, const std::string& target_folder,
     target_texts = statistics_text(target);
     const StoredTensor golden = open_item(golden_folder, *pair.golden);
     golden_texts = statistics_text(golden);
-    const TensorMetrics metrics = compare_tensors(target, golden, {});
-    if (metrics.status == MetricStatus::computed) {
-      for (std::size_t i = 0; i < kMetrics; ++i) {
-        if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
+    const measuring::TensorMetrics metrics = measuring::compare_tensors(target, golden, {});
+    if (metrics.status == measuring::MetricStatus::computed) {
+      for (std::size_t i = 0; i < measuring::kMetrics; ++i) {
+        if (metrics.is_scalar && i != measuring::kMaxAbs && i != measuring::kMaxRelative) {
           metric_texts[i] = "unsupported";
         } else if (!std::isnan(metrics.value[i])) {
           metric_texts[i] = python_repr(metrics.value[i]);
         }
       }
       row.weigh(metrics);
-      if (!metrics.is_scalar && !(metrics.value[kCosine] >= 0.9)) {
+      if (!metrics.is_scalar && !(metrics.value[measuring::kCosine] >= 0.9)) {
         row.verdict = Verdict::error;
         row.reason = "the cosine is below 0.9";
       }
@@ -290,7 +291,8 @@ std::shared_ptr<const Rows> compare_atb(const AtbDumps& dumps, Progress* progres
     row.cells.emplace_back(row.reason);
     return row;
   });
-  return std::make_shared<ListRows>(tensors ? Mode::tensor : Mode::statistics, std::move(list));
+  return std::make_shared<ListRows>(tensors ? measuring::Mode::tensor : measuring::Mode::statistics,
+                                    std::move(list));
 }
 
 }  // namespace

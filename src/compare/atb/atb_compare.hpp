@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/task.hpp"
 #include "support/byte_source.hpp"
 

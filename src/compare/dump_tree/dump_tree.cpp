@@ -16,6 +16,7 @@
 #include "diagnosis/other_code.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/data_size.hpp"
+#include "dump/side.hpp"
 #include "measuring/choose_mode.hpp"
 #include "measuring/packets.hpp"
 #include "measuring/rank_coverage.hpp"
@@ -37,21 +38,36 @@
 namespace msprobe::compare {
 namespace {
 
-void take_pairs(PairedRank& result, Matching&& matching) {
+using dump::load_side;
+using dump::LoadOptions;
+using dump::Side;
+using measuring::BytesAhead;
+using measuring::MeasuredRank;
+using measuring::MeasuredRows;
+using measuring::Mode;
+using measuring::PythonRules;
+using pairing::Matching;
+using pairing::OtherName;
+using pairing::Pair;
+using pairing::RankSide;
+using pairing::Rules;
+using pairing::Unmatched;
+
+void take_pairs(pairing::PairedRank& result, Matching&& matching) {
   result.golden_only = matching.golden_only;
   result.mapping_applies = matching.mapping_applies;
   result.rows = std::move(matching.pairs);
 }
 
 /// Compares training with inference (--consistent_check); makes rows of both sides.
-void pair_consistent_rows(MeasuredRank& result, Backend backend) {
+void pair_consistent_rows(MeasuredRank& result, pairing::Backend backend) {
   if (result.mode == Mode::md5) {
     throw FormatError(display(result.target.json),
                       "--consistent_check cannot compare checksums: those of a tensor's parts differ from "
                       "that of the whole");
   }
   result.consistent = backend;
-  Matching matching = match_consistent(result.target, result.golden, backend);
+  Matching matching = pairing::match_consistent(result.target, result.golden, backend);
   if (matching.conflict) {
     log_warning("training and inference ran modules in different orders: rows are in the order of training");
   }
@@ -59,7 +75,7 @@ void pair_consistent_rows(MeasuredRank& result, Backend backend) {
 }
 
 /// Loads all ranks of both sides, side by side.
-void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& target_options,
+void load_merged(pairing::PairedRank& result, const RankPair& pair, const LoadOptions& target_options,
                  const LoadOptions& golden_options) {
   const std::size_t targets = 1 + pair.more_targets.size();
   std::vector<RankSide> sides(targets + 1 + pair.more_goldens.size());
@@ -88,10 +104,10 @@ void load_merged(PairedRank& result, const RankPair& pair, const LoadOptions& ta
             "those of its parts");
       }
     }
-    return join_sides(std::move(ranks));
+    return pairing::join_sides(std::move(ranks));
   };
-  JoinedSides target = take(0, targets);
-  JoinedSides golden = take(targets, sides.size());
+  pairing::JoinedSides target = take(0, targets);
+  pairing::JoinedSides golden = take(targets, sides.size());
   result.target = std::move(target.side);
   result.target_joins = std::move(target.joins);
   result.golden = std::move(golden.side);
@@ -135,9 +151,9 @@ void add_noise_floor(RankPairs& ranks, const dump::Tree& golden, const std::stri
 
 }  // namespace
 
-void pair_rows(MeasuredRank& result, const MatchOptions& options, const Rules& rules) {
-  const Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
-  Matching matching = match(result.target, result.golden, options, rules, constructs);
+void pair_rows(MeasuredRank& result, const pairing::MatchOptions& options, const Rules& rules) {
+  const pairing::Constructs constructs = {result.target_construct.get(), result.golden_construct.get()};
+  Matching matching = pairing::match(result.target, result.golden, options, rules, constructs);
   result.alignment = std::move(matching.alignment);
   take_pairs(result, std::move(matching));
   for (const Pair& row : result.rows) {
@@ -146,12 +162,13 @@ void pair_rows(MeasuredRank& result, const MatchOptions& options, const Rules& r
           "a row pairs items that exist");
   }
   if (result.alignment && result.alignment->renamed) {
-    mark_other_names(result, OtherName::aligned,
-                     [](const Side& side, const Item& item) { return side.text(side.apis[item.api].name); });
+    pairing::mark_other_names(result, OtherName::aligned, [](const Side& side, const dump::Item& item) {
+      return side.text(side.apis[item.api].name);
+    });
   }
   if (!options.fuzzy) return;
-  mark_other_names(result, OtherName::fuzzy,
-                   [](const Side& side, const Item& item) { return side.name(item); });
+  pairing::mark_other_names(result, OtherName::fuzzy,
+                            [](const Side& side, const dump::Item& item) { return side.name(item); });
 }
 
 namespace {
@@ -194,20 +211,20 @@ MeasuredRank read_and_pair(const RankPair& pair, const RankOptions& options, con
   }
   result.target_construct = std::make_shared<dump::ConstructBeside>(pair.target.json);
   result.golden_construct = std::make_shared<dump::ConstructBeside>(pair.golden.json);
-  result.mode = choose_mode(result.target, result.golden);
+  result.mode = measuring::choose_mode(result.target, result.golden);
   if (result.mode == Mode::md5 && !python.xors_as_written) {
-    for (Side* side : {&result.target, &result.golden}) show_scalar_xors_as_numbers(*side);
+    for (Side* side : {&result.target, &result.golden}) measuring::show_scalar_xors_as_numbers(*side);
   }
   timed.emplace(stage_of(pair, "paired"));
   if (options.first_difference && result.mode == Mode::tensor) result.mode = Mode::statistics;
-  guess_whole_shapes(result);
+  measuring::guess_whole_shapes(result);
   if (options.backend) {
     pair_consistent_rows(result, *options.backend);
   } else {
     pair_rows(result, options.match, rules);
   }
-  refuse_missing_ranks(result);
-  settle_joins(result);
+  measuring::refuse_missing_ranks(result);
+  measuring::settle_joins(result);
   return result;
 }
 
@@ -230,19 +247,19 @@ void pair_rows_by_content(MeasuredRank& rank) {
 
 }  // namespace
 
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const PythonRules& python,
-                         const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past,
-                         std::vector<MeasuredRows>&& measured) {
+verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const PythonRules& python,
+                                  const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past,
+                                  std::vector<MeasuredRows>&& measured) {
   MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, past != nullptr);
   // The search for the first difference may still change the number of rows.
-  if (!options.first_difference && !python.sums_as_recorded) learn_precision(rank);
-  const bool mapped = options.match.method != Method::exact || options.match.fuzzy;
-  if (past != nullptr) align_entries(rank, mapped);
+  if (!options.first_difference && !python.sums_as_recorded) measuring::learn_precision(rank);
+  const bool mapped = options.match.method != pairing::Method::exact || options.match.fuzzy;
+  if (past != nullptr) pairing::align_entries(rank, mapped);
   // Tensors may have their elements in another order, and processes that share work pair tensors by name.
   const bool by_content = past != nullptr && !mapped && rank.mode == Mode::statistics && !rank.target_joins &&
                           !rank.golden_joins && !options.backend && diagnosis::are_two_code_bases(rank);
   if (by_content) pair_rows_by_content(rank);
-  std::optional<TensorRows> tensors;
+  std::optional<measuring::TensorRows> tensors;
   if (rank.mode == Mode::tensor) tensors.emplace(rank, bytes);
   for (MeasuredRows& rows : measured) {
     if (tensors) tensors->take(std::move(rows));
@@ -270,10 +287,10 @@ RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const
     if (diagnosis->stopped) rank.entries_reached = diagnosis->looked_at;
   }
   finish_tensors();
-  Judgement judgement;
+  verdict::Judgement judgement;
   parallel_for(2, [&](std::size_t which) {
     if (which == 0) {
-      judgement = options.first_difference ? marks_of(rank) : judge(rank, rules);
+      judgement = options.first_difference ? verdict::marks_of(rank) : verdict::judge(rank, rules);
     }
     if (which == 1 && past != nullptr && !may_stop) diagnosis = diagnosed();
   });
@@ -290,7 +307,7 @@ MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, cons
                           const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts) {
   MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, false);
   if (rank.mode != Mode::tensor) return {};
-  return TensorRows(rank, bytes).measure_range(part, parts);
+  return measuring::TensorRows(rank, bytes).measure_range(part, parts);
 }
 
 std::string label_of(const RankPair& pair) {
@@ -452,7 +469,7 @@ TaskPlan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, con
       const std::shared_ptr<diagnosis::RankHistory> past = std::move(history);
       if (past && options.diagnosis.first && past->history.certain) return nullptr;
       if (past) past->history.ends = past.use_count() == 1;
-      const auto result = std::make_shared<const RankResult>(
+      const auto result = std::make_shared<const verdict::RankResult>(
           compare_ranks(*shared, options, python, rules, *bytes, past.get(), std::move(*measured)));
       if (past && result->mode == Mode::tensor) past->before = result;
       return std::make_shared<RankRows>(result);

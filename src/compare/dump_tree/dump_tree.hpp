@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/task.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/tree.hpp"
@@ -61,23 +60,26 @@ struct RankOptions {
   std::array<std::size_t, 2> merged = {};  // how many of the target and of the golden side; 0: all
   bool stacks = true;
   std::string stack_json;  // empty: beside the dump.json
-  MatchOptions match;
-  std::shared_ptr<const TensorFactors> factors;  // null: tensors are compared as they were recorded
-  std::optional<Backend> backend;                // training against inference, and the backend that trained
-  bool print_rows = false;                       // one log line a row in tensor mode
-  bool first_difference = false;                 // only the data that -da needs: no tensors, no verdicts
+  pairing::MatchOptions match;
+  std::shared_ptr<const measuring::TensorFactors>
+      factors;                              // null: tensors are compared as they were recorded
+  std::optional<pairing::Backend> backend;  // training against inference, and the backend that trained
+  bool print_rows = false;                  // one log line a row in tensor mode
+  bool first_difference = false;            // only the data that -da needs: no tensors, no verdicts
   diagnosis::DiagnosisOptions diagnosis;
 };
 
 /// The mapping must be loaded before. With `past`, the result is diagnosed as the next step of that rank.
 /// `measured`: rows whose tensors were compared elsewhere. Throws whatever the readers throw, and FormatError
 /// for dumps that cannot be compared (another task, nothing in common).
-RankResult compare_ranks(const RankPair& pair, const RankOptions& options, const PythonRules& python,
-                         const Rules& rules, BytesAhead& bytes, diagnosis::RankHistory* past = nullptr,
-                         std::vector<MeasuredRows>&& measured = {});
+verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& options,
+                                  const measuring::PythonRules& python, const pairing::Rules& rules,
+                                  measuring::BytesAhead& bytes, diagnosis::RankHistory* past = nullptr,
+                                  std::vector<measuring::MeasuredRows>&& measured = {});
 /// Measures one of `parts` ranges of the rows in tensor mode; does nothing in other modes. Throws as above.
-MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const PythonRules& python,
-                          const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts);
+measuring::MeasuredRows measure_part(const RankPair& pair, const RankOptions& options,
+                                     const measuring::PythonRules& python, const pairing::Rules& rules,
+                                     measuring::BytesAhead& bytes, std::size_t part, std::size_t parts);
 /// The processes that see all of a pair; empty if all processes do.
 struct SeenBy {
   std::vector<std::uint32_t> processes;
@@ -91,10 +93,12 @@ std::string label_of(const RankPair& pair);
 std::vector<std::uint64_t> json_bytes_ahead(const std::vector<RankPair>& pairs);
 
 /// Fills in the rows of the rank. Throws as match() does.
-void pair_rows(MeasuredRank& rank, const MatchOptions& options, const Rules& rules);
+void pair_rows(measuring::MeasuredRank& rank, const pairing::MatchOptions& options,
+               const pairing::Rules& rules);
 
 /// The arguments must outlive the plan. Throws UsageError and FormatError as pair_ranks() does.
 TaskPlan plan_dump_trees(const dump::Tree& target, const dump::Tree& golden, const RankOptions& options,
-                         const PythonRules& python, const Rules& rules, Progress* progress);
+                         const measuring::PythonRules& python, const pairing::Rules& rules,
+                         Progress* progress);
 
 }  // namespace msprobe::compare

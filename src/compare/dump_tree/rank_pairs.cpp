@@ -114,8 +114,8 @@ bool holds_part(const RankDump& one_of_many, const RankDump& alone) {
     // value was chosen, not measured.
     constexpr double kPartOfBatch = 0.75;
     const dump::LoadOptions options{.stacks = false, .stack_json = {}};
-    const dump::Side part = load_side(one_of_many, options);
-    const dump::Side whole = load_side(alone, options);
+    const dump::Side part = dump::load_side(one_of_many, options);
+    const dump::Side whole = dump::load_side(alone, options);
     if (part.has_md5 || whole.has_md5) return false;
     const Extent ours = extent_of(part);
     const Extent theirs = extent_of(whole);

@@ -9,6 +9,7 @@
 
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "measuring/measures.hpp"
 #include "measuring/rank_coverage.hpp"
 #include "support/text.hpp"
@@ -16,6 +17,18 @@
 
 namespace msprobe::compare {
 namespace {
+
+using dump::kMax;
+using measuring::DifferenceKind;
+using measuring::MetricStatus;
+using measuring::Mode;
+using measuring::TensorMetrics;
+using measuring::ValueDifference;
+using pairing::Pair;
+using verdict::Field;
+using verdict::kMetricNames;
+using verdict::RankResult;
+using verdict::RowRule;
 
 constexpr double kWorstWeight = std::numeric_limits<double>::infinity();
 
@@ -27,22 +40,23 @@ bool has_checksums(const RankResult& result, const Pair& row) {
 
 /// Weighs a row by its relative error.
 void weigh_relative(const ValueDifference& each, NotedRow& noted) {
-  const double fraction = relative_fraction(each);
+  const double fraction = measuring::relative_fraction(each);
   noted.weight = std::isnan(fraction) ? kWorstWeight : fraction;
   noted.measure = std::isfinite(fraction) ? fmt::format("{:.4g}%", fraction * 100)
-                                          : report::plain_text(relative_cell(each));
+                                          : report::plain_text(measuring::relative_cell(each));
 }
 
 double weight_of(const TensorMetrics& metrics, std::size_t metric) {
   const double value = metrics.value[metric];
-  const bool is_distance = metric == kEucDist || metric == kMaxAbs || metric == kMaxRelative;
+  const bool is_distance =
+      metric == measuring::kEucDist || metric == measuring::kMaxAbs || metric == measuring::kMaxRelative;
   return std::isnan(value) ? kWorstWeight : is_distance ? value : 1 - value;
 }
 
 }  // namespace
 
 RankRows::RankRows(std::shared_ptr<const RankResult> result) : result_(std::move(result)), cells_(*result_) {
-  for (const Column& column : cells_.columns()) titles_.push_back(column.title);
+  for (const verdict::Column& column : cells_.columns()) titles_.push_back(column.title);
 }
 
 RankRows RankRows::of(const RankResult& result) {
@@ -61,24 +75,24 @@ RowFacts RankRows::facts(std::size_t index) const {
   const bool unknown = measuring::is_unknown(*result_, index);
   const bool measured = row.matched() && result_->target_item(row).is_tensor && !unreadable && !left_out &&
                         !unknown && has_checksums(*result_, row);
-  const bool alone = !row.has_golden() && row.reason != Unmatched::nothing;
+  const bool alone = !row.has_golden() && row.reason != pairing::Unmatched::nothing;
   return {result_->verdict(index), alone, !row.has_target(), unreadable, left_out, unknown, measured};
 }
 
 /// Weighs a row by the relative error of the norm, or of the maximum if there is no norm.
 void RankRows::measure_statistics(const Pair& row, NotedRow& noted) const {
-  for (const Statistic which : {kNorm, kMax}) {
+  for (const dump::Statistic which : {dump::kNorm, kMax}) {
     const ValueDifference each = result_->difference(row, which);
-    if (std::isnan(relative_fraction(each)) && each.kind != DifferenceKind::nan) continue;
+    if (std::isnan(measuring::relative_fraction(each)) && each.kind != DifferenceKind::nan) continue;
     weigh_relative(each, noted);
-    noted.measure = fmt::format("{} {}", kRelativeNames[which], noted.measure);
+    noted.measure = fmt::format("{} {}", verdict::kRelativeNames[which], noted.measure);
     return;
   }
 }
 
 void RankRows::measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const {
   if (metrics.status == MetricStatus::computed) {
-    const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
+    const measuring::Metric which = metrics.is_scalar ? measuring::kMaxRelative : measuring::kCosine;
     noted.measure = fmt::format("{} {:.6g}", kMetricNames[which], metrics.value[which]);
     noted.weight = weight_of(metrics, which);
   } else if (metrics.status != MetricStatus::unsupported) {
@@ -98,20 +112,20 @@ void RankRows::measure(std::size_t index, std::optional<RowRule> rule, NotedRow&
     measure_statistics(row, noted);
   }
   // The property that the rule judges says more than any other number.
-  const Side& target = result_->target;
-  const Side& golden = result_->golden;
-  const Item& item = result_->target_item(row);
-  const Item& bench = result_->golden_item(row);
+  const dump::Side& target = result_->target;
+  const dump::Side& golden = result_->golden;
+  const dump::Item& item = result_->target_item(row);
+  const dump::Item& bench = result_->golden_item(row);
   if (rule == RowRule::dtype) {
     noted.measure = fmt::format("dtype {}, not {}", target.text(item.dtype), golden.text(bench.dtype));
   } else if (rule == RowRule::shape) {
     noted.measure = fmt::format("shape {}, not {}", target.text(item.shape), golden.text(bench.shape));
   } else if (rule == RowRule::scalar_argument) {
-    noted.measure = fmt::format("{}, not {}", to_text(item.statistics[kMax], target.pool),
-                                to_text(bench.statistics[kMax], golden.pool));
+    noted.measure = fmt::format("{}, not {}", dump::to_text(item.statistics[kMax], target.pool),
+                                dump::to_text(bench.statistics[kMax], golden.pool));
   } else if (rule == RowRule::ratio_drop) {
-    noted.measure =
-        fmt::format("{} {:.4g}", kMetricNames[kOneThousandth], result_->metrics[index].value[kOneThousandth]);
+    noted.measure = fmt::format("{} {:.4g}", kMetricNames[measuring::kOneThousandth],
+                                result_->metrics[index].value[measuring::kOneThousandth]);
   }
 }
 
@@ -124,15 +138,15 @@ void RankRows::describe_row(std::size_t index, NotedRow& noted) const {
 NotedRow RankRows::note(std::size_t index) const {
   NotedRow noted;
   describe_row(index, noted);
-  const std::optional<RowRule> rule = decisive_rule(result_->findings(index));
-  if (rule) noted.reason = words_of(*rule, *result_, index);
+  const std::optional<RowRule> rule = verdict::decisive_rule(result_->findings(index));
+  if (rule) noted.reason = verdict::words_of(*rule, *result_, index);
   measure(index, rule, noted);
   return noted;
 }
 
 std::vector<std::string> RankRows::metrics() const {
   std::vector<std::string> names;
-  for (const Column& column : cells_.columns()) {
+  for (const verdict::Column& column : cells_.columns()) {
     if (column.field == Field::metric || column.field == Field::difference || column.field == Field::relative)
       names.push_back(column.title);
   }
@@ -141,8 +155,8 @@ std::vector<std::string> RankRows::metrics() const {
 
 std::vector<std::string> RankRows::all_metrics() {
   std::vector<std::string> names(kMetricNames.begin(), kMetricNames.end());
-  names.insert(names.end(), kDifferenceNames.begin(), kDifferenceNames.end());
-  for (const char* name : kRelativeNames) {
+  names.insert(names.end(), verdict::kDifferenceNames.begin(), verdict::kDifferenceNames.end());
+  for (const char* name : verdict::kRelativeNames) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
   }
   return names;
@@ -157,12 +171,12 @@ bool RankRows::weigh(std::size_t index, std::size_t metric, NotedRow& noted) con
     noted.weight = weight_of(metrics, metric);
     noted.measure = fmt::format("{:.6g}", metrics.value[metric]);
   } else {
-    const ValueDifference each = result_->difference(row, metric % kStatistics);
+    const ValueDifference each = result_->difference(row, metric % dump::kStatistics);
     if (each.kind == DifferenceKind::missing || each.kind == DifferenceKind::differ) return false;
-    if (metric < kStatistics) {
+    if (metric < dump::kStatistics) {
       const bool finite = each.kind == DifferenceKind::zero || each.kind == DifferenceKind::number;
       noted.weight = finite ? std::abs(each.difference) : kWorstWeight;
-      noted.measure = report::plain_text(difference_cell(each));
+      noted.measure = report::plain_text(measuring::difference_cell(each));
     } else {
       weigh_relative(each, noted);
     }

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 #include "verdict/result.hpp"
 #include "verdict/row_cells.hpp"
@@ -18,20 +17,20 @@ namespace msprobe::compare {
 
 class RankRows final : public Rows {
  public:
-  explicit RankRows(std::shared_ptr<const RankResult> result);
+  explicit RankRows(std::shared_ptr<const verdict::RankResult> result);
 
   /// All names that metrics() may return in any mode, each once.
   static std::vector<std::string> all_metrics();
 
   /// The rows of a result that outlives them.
-  static RankRows of(const RankResult& result);
+  static RankRows of(const verdict::RankResult& result);
 
   const std::vector<std::string>& columns() const override { return titles_; }
   /// The place of a field among the cells; nothing if these rows do not have the field.
-  std::optional<std::size_t> place_of(Field field, std::size_t which = 0) const {
+  std::optional<std::size_t> place_of(verdict::Field field, std::size_t which = 0) const {
     return cells_.place_of(field, which);
   }
-  const std::vector<Column>& fields() const { return cells_.columns(); }
+  const std::vector<verdict::Column>& fields() const { return cells_.columns(); }
   std::size_t rows() const override { return result_->rows.size(); }
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
     cells_.row(index, cells, scratch);
@@ -41,7 +40,7 @@ class RankRows final : public Rows {
     cells_.golden_item(item, cells, scratch);
   }
 
-  Mode mode() const override { return result_->mode; }
+  measuring::Mode mode() const override { return result_->mode; }
   RowFacts facts(std::size_t index) const override;
   NotedRow note(std::size_t index) const override;
   std::uint64_t golden_without_row() const override {
@@ -52,16 +51,16 @@ class RankRows final : public Rows {
   /// The findings of this rank alone.
   std::optional<std::vector<std::string>> objects() const override;
   const RankRows* of_entries() const override { return this; }
-  const RankResult& result() const { return *result_; }
+  const verdict::RankResult& result() const { return *result_; }
 
  private:
-  void measure_statistics(const Pair& row, NotedRow& noted) const;
-  void measure_tensors(const TensorMetrics& metrics, NotedRow& noted) const;
-  void measure(std::size_t index, std::optional<RowRule> rule, NotedRow& noted) const;
+  void measure_statistics(const pairing::Pair& row, NotedRow& noted) const;
+  void measure_tensors(const measuring::TensorMetrics& metrics, NotedRow& noted) const;
+  void measure(std::size_t index, std::optional<verdict::RowRule> rule, NotedRow& noted) const;
   void describe_row(std::size_t index, NotedRow& noted) const;
 
-  std::shared_ptr<const RankResult> result_;
-  RowCells cells_;
+  std::shared_ptr<const verdict::RankResult> result_;
+  verdict::RowCells cells_;
   std::vector<std::string> titles_;
 };
 

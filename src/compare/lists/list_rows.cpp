@@ -11,8 +11,8 @@
 
 namespace msprobe::compare {
 
-void ListedRow::weigh(const TensorMetrics& metrics) {
-  const Metric which = metrics.is_scalar ? kMaxRelative : kCosine;
+void ListedRow::weigh(const measuring::TensorMetrics& metrics) {
+  const measuring::Metric which = metrics.is_scalar ? measuring::kMaxRelative : measuring::kCosine;
   measure = fmt::format("{} {:.6g}", metrics.is_scalar ? "MaxRelativeErr" : "Cosine", metrics.value[which]);
   weight = metrics.is_scalar ? metrics.value[which] : 1 - metrics.value[which];
   if (std::isnan(weight)) weight = std::numeric_limits<double>::infinity();

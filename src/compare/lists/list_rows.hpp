@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 #include "measuring/tensor_metrics.hpp"
 
@@ -23,7 +22,7 @@ using ListedCell = std::variant<std::string, double, std::int64_t>;
 
 struct ListedRow {
   std::string name;  // for the summary
-  Verdict verdict = Verdict::pass;
+  verdict::Verdict verdict = verdict::Verdict::pass;
   std::string reason;   // why it is not a pass
   std::string measure;  // the number that says most about the row
   double weight = 0;    // larger is worse
@@ -34,7 +33,7 @@ struct ListedRow {
   std::vector<ListedCell> cells;
 
   /// Sets measure and weight from the metrics.
-  void weigh(const TensorMetrics& metrics);
+  void weigh(const measuring::TensorMetrics& metrics);
 };
 
 struct RowList {
@@ -48,18 +47,18 @@ struct RowList {
 
 class ListRows final : public Rows {
  public:
-  ListRows(Mode mode, RowList list) : mode_(mode), list_(std::move(list)) {}
+  ListRows(measuring::Mode mode, RowList list) : mode_(mode), list_(std::move(list)) {}
 
   const std::vector<std::string>& columns() const override { return list_.columns; }
   std::size_t rows() const override { return list_.rows.size(); }
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override;
 
-  Mode mode() const override { return mode_; }
+  measuring::Mode mode() const override { return mode_; }
   RowFacts facts(std::size_t index) const override;
   NotedRow note(std::size_t index) const override;
 
  private:
-  Mode mode_;
+  measuring::Mode mode_;
   RowList list_;
 };
 

@@ -16,6 +16,7 @@ namespace msprobe::compare {
 namespace {
 
 using formats::StoredTensor;
+using verdict::Verdict;
 
 constexpr std::size_t kSavedAtOnce = std::size_t{16} << 10;
 
@@ -88,7 +89,7 @@ void add_element(const Element& element, ArrayDifference& sum) {
   bool thousandth = element.distance <= 0.001 * element.size;
   bool hundredth = element.distance <= 0.01 * element.size;
   if (!element.equal && !std::isfinite(element.distance)) {
-    relative = kInfinite;
+    relative = measuring::kInfinite;
     thousandth = hundredth = false;
   } else if (element.equal) {
     thousandth = hundredth = true;
@@ -227,7 +228,7 @@ TaskPlan plan_single_saves(const FoundSaves& target, const FoundSaves& golden, P
     task.target = target.path + "/data/" + tag;
     task.golden = golden.path + "/data/" + tag;
     task.run = [here = arrays, there = other->second, progress] {
-      return std::make_shared<ListRows>(Mode::tensor, compare_saved(here, there, progress));
+      return std::make_shared<ListRows>(measuring::Mode::tensor, compare_saved(here, there, progress));
     };
   }
   for (const auto& [tag, arrays] : golden.tags) {

@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "compare/imports.hpp"
 #include "compare/lists/list_rows.hpp"
 #include "compare/task.hpp"
 #include "dump/look.hpp"

@@ -10,11 +10,17 @@
 #include <vector>
 
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "pairing/names.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
+
+using pairing::MatchOptions;
+using pairing::Method;
+using pairing::Unmatched;
+using verdict::RankResult;
 
 /// If fewer than this share of the rows lack a partner, advice is not needed.
 constexpr double kManyRows = 0.1;
@@ -30,7 +36,7 @@ struct LooseNames {
 
 LooseNames loose_entries(const RankResult& result) {
   const PairedEntries paired = paired_entries(result);
-  const auto names = [](const Side& side, const std::vector<bool>& used) {
+  const auto names = [](const dump::Side& side, const std::vector<bool>& used) {
     std::vector<std::string_view> list;
     for (std::size_t i = 0; i < used.size(); ++i) {
       if (!used[i] && side.apis[i].count > 0) list.push_back(side.text(side.apis[i].name));
@@ -53,9 +59,9 @@ bool are_modules(const std::vector<std::string_view>& names) {
 /// True if most of the entries would have a partner without their call numbers.
 bool only_call_numbers_differ(const LooseNames& loose) {
   std::unordered_set<std::string> golden;
-  for (const std::string_view name : loose.golden) golden.insert(without_call(name));
+  for (const std::string_view name : loose.golden) golden.insert(pairing::without_call(name));
   const auto found = std::ranges::count_if(
-      loose.target, [&](std::string_view name) { return golden.contains(without_call(name)); });
+      loose.target, [&](std::string_view name) { return golden.contains(pairing::without_call(name)); });
   return share(static_cast<std::size_t>(found), loose.target.size()) > kMostEntries;
 }
 
@@ -167,7 +173,7 @@ std::string words(const Advice& advice) {
 std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options) {
   std::size_t rows = 0;
   std::size_t unmatched = 0;
-  for (const Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     if (!row.has_target()) continue;
     ++rows;
     if (!row.has_golden() && row.reason != Unmatched::dtype && row.reason != Unmatched::other_code)
@@ -192,7 +198,7 @@ std::string advise(const RankResult& result, const MatchOptions& options) {
 PairedEntries paired_entries(const RankResult& result) {
   PairedEntries paired{std::vector<bool>(result.target.apis.size(), false),
                        std::vector<bool>(result.golden.apis.size(), false)};
-  for (const Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     if (row.has_golden()) paired.golden[result.golden_item(row).api] = true;
     if (row.has_target() && (row.has_golden() || row.reason != Unmatched::entry_missing))
       paired.target[result.target_item(row).api] = true;

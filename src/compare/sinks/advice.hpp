@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "pairing/match.hpp"
 #include "verdict/result.hpp"
 
@@ -33,10 +32,10 @@ struct Advice {
 };
 
 /// Returns nothing if few rows lack a partner.
-std::optional<Advice> find_advice(const RankResult& result, const MatchOptions& options);
+std::optional<Advice> find_advice(const verdict::RankResult& result, const pairing::MatchOptions& options);
 
 /// The same as a line for the terminal; may be empty.
-std::string advise(const RankResult& result, const MatchOptions& options);
+std::string advise(const verdict::RankResult& result, const pairing::MatchOptions& options);
 
 /// Marks the entries of both sides, by number, that have a partner, even if some of their rows could not be
 /// paired.
@@ -44,6 +43,6 @@ struct PairedEntries {
   std::vector<bool> target;
   std::vector<bool> golden;
 };
-PairedEntries paired_entries(const RankResult& result);
+PairedEntries paired_entries(const verdict::RankResult& result);
 
 }  // namespace msprobe::compare

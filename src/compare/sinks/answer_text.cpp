@@ -49,7 +49,7 @@ class AnswerText {
  private:
   /// Green only if all was judged.
   Color color_of(const Line& line) const {
-    if (line.confidence == name_of(diagnosis::Confidence::certain)) return Color::red;
+    if (line.confidence == diagnosis::name_of(diagnosis::Confidence::certain)) return Color::red;
     if (!line.confidence.empty() || line.name.starts_with("not clear")) return Color::yellow;
     if (!line.name.starts_with(diagnosis::kNoCulprit)) return Color::none;
     return judged_ ? Color::green : Color::yellow;

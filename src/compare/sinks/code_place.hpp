@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "compare/imports.hpp"
 #include "diagnosis/finding.hpp"
 #include "dump/stack_json.hpp"
 

@@ -12,6 +12,7 @@
 #include "compare/sinks/advice.hpp"
 #include "compare/sinks/tables.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "pairing/mapping_file.hpp"
 #include "pairing/names.hpp"
 #include "support/log.hpp"
@@ -19,6 +20,10 @@
 
 namespace msprobe::compare {
 namespace {
+
+using dump::Api;
+using dump::Side;
+using pairing::kUnmatched;
 
 /// An entry without any partner, and the facts that distinguish it.
 struct LooseEntry {
@@ -28,7 +33,7 @@ struct LooseEntry {
   std::string base;
 };
 
-std::string_view suffix_of(const Side& side, const Item& item) {
+std::string_view suffix_of(const Side& side, const dump::Item& item) {
   const std::string_view entry = side.text(side.apis[item.api].name);
   const std::string_view name = side.name(item);
   return name.starts_with(entry) ? name.substr(entry.size()) : name;
@@ -44,7 +49,7 @@ std::string kind_of(std::string_view dtype) {
 }
 
 std::vector<LooseEntry> loose_entries(const Side& side, const std::vector<bool>& used) {
-  const NameMapping no_table;
+  const pairing::NameMapping no_table;
   std::vector<LooseEntry> list;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const Api& api = side.apis[i];
@@ -52,10 +57,10 @@ std::vector<LooseEntry> loose_entries(const Side& side, const std::vector<bool>&
     const std::string_view name = side.text(api.name);
     const auto parsed = dump::parse_entry_name(name);
     if (!parsed) continue;
-    LooseEntry loose{i, {}, parsed->call, to_pytorch(parsed->base, no_table)};
+    LooseEntry loose{i, {}, parsed->call, pairing::to_pytorch(parsed->base, no_table)};
     loose.signature = std::to_string(static_cast<int>(parsed->direction));
     for (const std::uint32_t k : api.items()) {
-      const Item& item = side.items[k];
+      const dump::Item& item = side.items[k];
       loose.signature += '\n';
       loose.signature += suffix_of(side, item);
       loose.signature += '\t';
@@ -173,16 +178,16 @@ class MappingProposal final : public Sink {
   std::vector<NamePairs> pairs_;
 };
 
-void write_data_mapping(const RankResult& result, const std::string& path) {
+void write_data_mapping(const verdict::RankResult& result, const std::string& path) {
   OutputFile file(path);
   std::string text;
   std::unordered_set<std::string_view> written;
-  for (const Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     if (!row.has_target()) continue;
     const std::string_view name = result.target.name(result.target_item(row));
     if (!written.insert(name).second) continue;
     const std::uint32_t golden = row.has_golden() ? row.golden : row.candidate;
-    append_mapping_line(
+    pairing::append_mapping_line(
         text, name,
         golden == kUnmatched ? std::string_view("N/A") : result.golden.name(result.golden.items[golden]));
     constexpr std::size_t kWritten = std::size_t{1} << 20;
@@ -214,11 +219,11 @@ class DataMapping final : public Sink {
 
 }  // namespace
 
-NamePairs suggest_pairs(const RankResult& result) {
+NamePairs suggest_pairs(const verdict::RankResult& result) {
   const Side& target = result.target;
   const Side& golden = result.golden;
   NamePairs pairs;
-  for (const Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     if (!row.matched()) continue;
     const std::string_view from = target.name(result.target_item(row));
     const std::string_view to = golden.name(result.golden_item(row));
@@ -245,7 +250,7 @@ bool write_suggestion(const std::vector<NamePairs>& ranks, const std::string& pa
   std::string text = "# Suggested by `msprobe compare --suggest-mapping`; review it, then use it with -dm.\n";
   for (const NamePairs& pairs : ranks) {
     for (const auto& [from, to] : pairs) {
-      if (written.insert(from).second) append_mapping_line(text, from, to);
+      if (written.insert(from).second) pairing::append_mapping_line(text, from, to);
     }
   }
   if (written.empty()) return false;

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "support/output_file.hpp"
 #include "verdict/result.hpp"
@@ -22,7 +21,7 @@ using NamePairs = std::vector<std::pair<std::string, std::string>>;
 /// same direction whose rows have the same suffixes, shapes and kinds of dtype, in order of execution;
 /// entries with similar names come first. As a data mapping it pairs all that is paired now, and the
 /// proposals. Takes n log n time in the number of entries.
-NamePairs suggest_pairs(const RankResult& result);
+NamePairs suggest_pairs(const verdict::RankResult& result);
 
 /// Writes the pairs of all ranks as one data mapping; if a name occurs again, the first pair counts. Without
 /// pairs it writes no file and returns false.

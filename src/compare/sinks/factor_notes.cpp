@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "dump/side.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {
 namespace {
+
+using measuring::FactorSide;
+using measuring::TensorFactors;
 
 /// A factor that could not be applied, and the rows concerned.
 struct FailedFactor {
@@ -49,14 +53,14 @@ class FactorNotesSink final : public Sink {
   void begin(const TaskPlan& plan) override { found_.resize(plan.tasks.size()); }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
-    const RankResult& result = rows->of_entries()->result();
+    const verdict::RankResult& result = rows->of_entries()->result();
     FactorUse& found = found_[task];
-    if (result.mode != Mode::tensor) return;
+    if (result.mode != measuring::Mode::tensor) return;
     found.tensors = true;
     found.met.resize(factors_->all().size());
     Failures failures;
     for (std::size_t i = 0; i < result.rows.size(); ++i) {
-      const Pair& row = result.rows[i];
+      const pairing::Pair& row = result.rows[i];
       if (row.has_target()) meet(FactorSide::target, result.target, row.target, found);
       if (row.has_golden()) meet(FactorSide::golden, result.golden, row.golden, found);
       for (const std::string& reason : result.metrics[i].not_multiplied)
@@ -107,7 +111,7 @@ class FactorNotesSink final : public Sink {
 
   static void carry_all(auto& packet, auto& found) { packet(found.tensors, found.met, found.failures); }
 
-  void meet(FactorSide side, const Side& items, std::uint32_t index, FactorUse& found) const {
+  void meet(FactorSide side, const dump::Side& items, std::uint32_t index, FactorUse& found) const {
     const auto one = [&](std::uint32_t item) {
       if (const auto place = factors_->find(side, items.text(items.items[item].data_name)))
         found.met[*place] = 1;

@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "measuring/tensor_factors.hpp"
 
 namespace msprobe::compare {
 
 /// Adds these notes to the report. `file` is the file that the factors are from.
-std::unique_ptr<Sink> factor_sink(std::shared_ptr<const TensorFactors> factors, const std::string& file);
+std::unique_ptr<Sink> factor_sink(std::shared_ptr<const measuring::TensorFactors> factors,
+                                  const std::string& file);
 
 }  // namespace msprobe::compare

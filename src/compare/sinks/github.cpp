@@ -66,7 +66,8 @@ std::string command_of(const Finding& finding, std::string_view title) {
   }
   if (code.in_golden || !code.line) add("", finding.where);
   add("next: ", finding.next);
-  const std::string heading = std::string(title) + " (" + std::string(name_of(finding.confidence)) + ")";
+  const std::string heading =
+      std::string(title) + " (" + std::string(diagnosis::name_of(finding.confidence)) + ")";
   return command(github_command(finding.confidence), place, heading, message);
 }
 

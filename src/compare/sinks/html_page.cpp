@@ -51,7 +51,7 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     json.close();
     json.open_object("origins");
     for (std::size_t i = 0; i < diagnosis::kOrigins; ++i)
-      json.member(name_of(static_cast<diagnosis::Origin>(i)), diagnosis.counts[i]);
+      json.member(diagnosis::name_of(static_cast<diagnosis::Origin>(i)), diagnosis.counts[i]);
     json.close();
     json.close();
   }
@@ -65,7 +65,7 @@ std::string overview(const CompareReport& report, const std::vector<PackedRank>&
     json.member("target", summary.target);
     json.member("golden", summary.golden);
     json.member("failure", summary.failure);
-    json.member("mode", mode_name(summary.mode));
+    json.member("mode", measuring::mode_name(summary.mode));
     json.member("rows", summary.rows);
     json.member("errors", summary.errors);
     json.member("warnings", summary.warnings);

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "compare/sinks/sink.hpp"
 #include "support/output_file.hpp"

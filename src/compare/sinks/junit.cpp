@@ -80,8 +80,9 @@ void append_suite(std::string& out, const Suite& suite) {
 /// The culprit with the whole answer; another fault with its sentence only.
 Problem failure_of(const diagnosis::Diagnosis& diagnosis, std::size_t index) {
   const Finding& finding = diagnosis.findings[index];
-  const std::string message = fmt::format("{} ({}): {}", diagnosis::headline_of(finding),
-                                          name_of(finding.confidence), diagnosis::sentence(finding));
+  const std::string message =
+      fmt::format("{} ({}): {}", diagnosis::headline_of(finding), diagnosis::name_of(finding.confidence),
+                  diagnosis::sentence(finding));
   return {"failure", message, index == 0 ? answer_text(diagnosis) : display(finding.next)};
 }
 

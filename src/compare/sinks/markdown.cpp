@@ -53,7 +53,7 @@ class Markdown final : public Sink {
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
     for (std::size_t i = 0; i < rows->rows() && bad_[task].size() < kMostRows; ++i) {
       const RowFacts facts = rows->facts(i);
-      if (facts.verdict != Verdict::pass && !facts.left_out) bad_[task].push_back(rows->note(i));
+      if (facts.verdict != verdict::Verdict::pass && !facts.left_out) bad_[task].push_back(rows->note(i));
     }
   }
 
@@ -89,7 +89,7 @@ class Markdown final : public Sink {
     std::uint64_t shown = 0;
     for (const NotedRow& row : rows) {
       const std::string line =
-          fmt::format("| {} | {} | {} | {} |\n", verdict_name(row.verdict), markdown_cell(row.name),
+          fmt::format("| {} | {} | {} | {} |\n", verdict::verdict_name(row.verdict), markdown_cell(row.name),
                       markdown_cell(row.measure), markdown_cell(row.reason));
       if (text.size() + line.size() + kTail > kMostBytes) break;
       text += line;

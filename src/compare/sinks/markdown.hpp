@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "support/output_file.hpp"
 

@@ -2,7 +2,6 @@
 // Carries the data that outputs keep of a task from process to process.
 #pragma once
 
-#include "compare/imports.hpp"
 #include "compare/sinks/report_data.hpp"
 #include "compare/sinks/sink.hpp"
 #include "compare/sinks/story.hpp"

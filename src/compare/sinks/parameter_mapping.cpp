@@ -11,6 +11,7 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "diagnosis/content_flow.hpp"
 #include "diagnosis/parameter_map.hpp"
+#include "dump/side.hpp"
 #include "pairing/mapping_file.hpp"
 #include "support/text.hpp"
 
@@ -24,14 +25,14 @@ constexpr std::string_view kHead =
     "for -dm.\n"
     "# Statistics do not show the order of elements: what is equal may be transposed or permuted.\n";
 
-ContentFlow flow_of(const Side& side, const std::shared_ptr<Joins>& joins,
+ContentFlow flow_of(const dump::Side& side, const std::shared_ptr<pairing::Joins>& joins,
                     const std::shared_ptr<const dump::ConstructBeside>& construct) {
   return diagnosis::forward_flow(side, joins.get(), construct ? &construct->table() : nullptr);
 }
 
 /// `layers.0.q.weight [64, 64]`.
 std::string described(const ContentFlow& flow, std::uint32_t content) {
-  const Side& side = flow.side();
+  const dump::Side& side = flow.side();
   return display(fmt::format("{} {}", diagnosis::parameter_name(flow, content),
                              side.text(side.items[diagnosis::parameter_place(flow, content)].shape)));
 }
@@ -53,12 +54,12 @@ std::string lines_of(const ContentFlow& target, const ContentFlow& golden,
         target.contents()[group.ours.front()].elements == golden.contents()[group.theirs.front()].elements) {
       const std::uint32_t ours = diagnosis::parameter_place(target, group.ours.front());
       const std::uint32_t theirs = diagnosis::parameter_place(golden, group.theirs.front());
-      const Item& item = target.side().items[ours];
-      const Item& partner = golden.side().items[theirs];
+      const dump::Item& item = target.side().items[ours];
+      const dump::Item& partner = golden.side().items[theirs];
       if (target.side().text(item.shape) != golden.side().text(partner.shape))
         text += fmt::format("# other shape: {} is {}\n", described(target, group.ours),
                             described(golden, group.theirs));
-      append_mapping_line(text, target.side().name(item), golden.side().name(partner));
+      pairing::append_mapping_line(text, target.side().name(item), golden.side().name(partner));
     } else {
       text =
           fmt::format("# joined: {} is {}\n", described(target, group.ours), described(golden, group.theirs));
@@ -112,7 +113,7 @@ class ParameterMapping final : public Sink {
 
 }  // namespace
 
-std::string parameter_mapping(const RankResult& result) {
+std::string parameter_mapping(const verdict::RankResult& result) {
   const ContentFlow target = flow_of(result.target, result.target_joins, result.target_construct);
   const ContentFlow golden = flow_of(result.golden, result.golden_joins, result.golden_construct);
   return lines_of(target, golden, diagnosis::map_parameters(target, golden, diagnosis::kSameContent));

@@ -12,7 +12,7 @@
 namespace msprobe::compare {
 
 /// The lines of a data mapping, and comments for parameters that it cannot pair.
-std::string parameter_mapping(const RankResult& result);
+std::string parameter_mapping(const verdict::RankResult& result);
 
 /// Writes the mappings of all tasks into one file; each line appears once.
 std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path, Existing existing);

@@ -14,6 +14,7 @@
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "report/page.hpp"
 #include "report/row_blocks.hpp"
 #include "support/byte_source.hpp"
@@ -24,6 +25,12 @@
 
 namespace msprobe::compare {
 namespace {
+
+using dump::Item;
+using dump::Side;
+using verdict::Field;
+using verdict::RankResult;
+using verdict::Verdict;
 
 constexpr std::size_t kRowsInChunk = 65'536;
 constexpr std::uint32_t kWholeName = std::uint32_t{1} << 31;
@@ -50,13 +57,13 @@ std::uint16_t half_of(float value) {
 std::vector<std::pair<std::uint64_t, std::uint32_t>> items_without_row(const RankResult& result) {
   const Side& golden = result.golden;
   std::vector<bool> used(golden.items.size(), false);
-  for (const Pair& row : result.rows) {
+  for (const pairing::Pair& row : result.rows) {
     if (row.has_golden()) used[row.golden] = true;
   }
   std::vector<std::pair<std::uint64_t, std::uint32_t>> alone;
   const auto add = [&](std::uint32_t number, std::uint32_t after) {
     const std::uint64_t ahead = after == pairing::kNone ? 0 : std::uint64_t{after} + 1;
-    const Api& api = golden.apis[number];
+    const dump::Api& api = golden.apis[number];
     for (const std::uint32_t i : api.items()) {
       if (!used[i]) alone.emplace_back(ahead, i);
     }
@@ -179,7 +186,7 @@ class RankPacker {
   explicit RankPacker(const RankRows& rows)
       : rows_(rows), result_(rows.result()), entries_(rows.result()), lines_(lines_of(rows.result())) {
     for (std::size_t i = 0; i < rows.fields().size(); ++i) {
-      const Column& field = rows.fields()[i];
+      const verdict::Column& field = rows.fields()[i];
       if (field.field == Field::stack) continue;  // the stacks are beside the entries
       PackedColumn& column = columns_.emplace_back();
       column.field = field.field;
@@ -238,7 +245,7 @@ class RankPacker {
 
   Urgency urgency(const PageRow& line, std::optional<std::size_t> first_bad) const {
     if (line.golden_only) return Urgency::error;
-    const Pair& row = result_.rows[line.row];
+    const pairing::Pair& row = result_.rows[line.row];
     const bool introduced = result_.origin(row) == diagnosis::Origin::introduced;
     if (first_bad == line.row) return Urgency::named;
     if (introduced) return Urgency::cause;
@@ -418,7 +425,7 @@ class RankPacker {
   void take_calls() {
     packed_.number = result_.number;
     if (result_.target.calls.empty()) return;
-    for (const Api& api : result_.target.apis) {
+    for (const dump::Api& api : result_.target.apis) {
       const std::string_view text = result_.target.text(api.name);
       const auto call = result_.target.calls.find(text);
       const auto name = dump::parse_entry_name(text);

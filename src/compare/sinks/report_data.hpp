@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/imports.hpp"
 #include "dump/communication.hpp"
 
 namespace msprobe::compare {

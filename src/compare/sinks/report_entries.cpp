@@ -6,16 +6,19 @@
 
 #include "diagnosis/flow.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "dump/stack_json.hpp"
 
 namespace msprobe::compare {
 namespace {
 
+using dump::Api;
+
 constexpr std::size_t kDeepestModule = 256;
 
 /// Marks modules that contain anything. Without construct.json, all modules count if operations are recorded
 /// as well.
-std::vector<bool> compound_modules(const Side& side, const dump::ConstructTable& construct) {
+std::vector<bool> compound_modules(const dump::Side& side, const dump::ConstructTable& construct) {
   std::unordered_set<std::string_view> around;
   bool operations = false;
   for (const Api& api : side.apis) {
@@ -34,7 +37,7 @@ std::vector<bool> compound_modules(const Side& side, const dump::ConstructTable&
 
 }  // namespace
 
-ReportEntries::ReportEntries(const RankResult& result)
+ReportEntries::ReportEntries(const verdict::RankResult& result)
     : result_(result), golden_(result.golden.apis.size(), kNoEntry) {
   for (const Api& api : result.target.apis) number(result.target.text(api.name));
   of_rows_ = names_.size();

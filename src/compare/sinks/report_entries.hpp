@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "dump/construct_json.hpp"
 #include "support/json_writer.hpp"
 #include "verdict/result.hpp"
@@ -21,7 +20,7 @@ inline constexpr std::uint32_t kNoEntry = UINT32_MAX;
 /// Entries of both sides, with one number for each name; those of the target keep their numbers.
 class ReportEntries {
  public:
-  explicit ReportEntries(const RankResult& result);
+  explicit ReportEntries(const verdict::RankResult& result);
 
   std::uint32_t of_golden(std::uint32_t api);
   /// The entry of the target that golden names differently; an entry that golden alone has is itself.
@@ -42,7 +41,7 @@ class ReportEntries {
   void add_flow(JsonWriter& json) const;
   void add_stacks(JsonWriter& json) const;
 
-  const RankResult& result_;
+  const verdict::RankResult& result_;
   std::vector<std::string_view> names_;  // views into the pools of the sides, or into the construct table
   std::unordered_map<std::string_view, std::uint32_t> index_;
   std::vector<std::uint32_t> golden_;

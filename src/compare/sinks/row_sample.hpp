@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "compare/imports.hpp"
-
 namespace msprobe::compare {
 
 /// How urgent a row is for a reader, most urgent first; `named` rows are mentioned on the page.

@@ -22,6 +22,7 @@ namespace {
 using diagnosis::Confidence;
 using diagnosis::Finding;
 using diagnosis::Kind;
+using diagnosis::name_of;
 
 /// The meaning of each kind, in the order of the kinds.
 constexpr std::array<std::string_view, static_cast<std::size_t>(Kind::stretch) + 1> kMeanings = {

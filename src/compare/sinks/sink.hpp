@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/rows.hpp"
 #include "compare/task.hpp"
 #include "diagnosis/conclusion.hpp"
@@ -25,7 +24,7 @@ struct TaskSummary {
   std::string target;
   std::string golden;
   std::string failure;  // why it could not be compared; empty otherwise
-  Mode mode = Mode::statistics;
+  measuring::Mode mode = measuring::Mode::statistics;
   std::uint64_t rows = 0;
   std::uint64_t errors = 0;
   std::uint64_t warnings = 0;

@@ -12,6 +12,7 @@
 #include "compare/sinks/packets.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -21,6 +22,10 @@ namespace msprobe::compare {
 namespace {
 
 using diagnosis::Origin;
+using pairing::Pair;
+using verdict::Field;
+using verdict::RankResult;
+using verdict::Verdict;
 
 constexpr std::size_t kNeighbours = 3;
 constexpr std::size_t kMostStoryRows = 64;  // of one entry, shown in full
@@ -34,8 +39,8 @@ struct AdjacentRows {
 
 /// The entry that a row belongs to, on the side that has it.
 std::string_view entry_of(const RankResult& result, const Pair& row) {
-  const Side& side = row.has_target() ? result.target : result.golden;
-  const Item& item = row.has_target() ? result.target_item(row) : result.golden_item(row);
+  const dump::Side& side = row.has_target() ? result.target : result.golden;
+  const dump::Item& item = row.has_target() ? result.target_item(row) : result.golden_item(row);
   return side.text(side.apis[item.api].name);
 }
 
@@ -56,7 +61,7 @@ struct Property {
   const char* label;
   Field target;
   Field golden;
-  std::optional<Statistic> statistic;
+  std::optional<dump::Statistic> statistic;
 };
 constexpr std::array<Property, 9> kProperties = {{
     {"name", Field::target_name, Field::golden_name, {}},
@@ -64,10 +69,10 @@ constexpr std::array<Property, 9> kProperties = {{
     {"shape", Field::target_shape, Field::golden_shape, {}},
     {"requires_grad", Field::target_grad, Field::golden_grad, {}},
     {"checksum", Field::target_checksum, Field::golden_checksum, {}},
-    {"max", Field::target_statistic, Field::golden_statistic, kMax},
-    {"min", Field::target_statistic, Field::golden_statistic, kMin},
-    {"mean", Field::target_statistic, Field::golden_statistic, kMean},
-    {"l2norm", Field::target_statistic, Field::golden_statistic, kNorm},
+    {"max", Field::target_statistic, Field::golden_statistic, dump::kMax},
+    {"min", Field::target_statistic, Field::golden_statistic, dump::kMin},
+    {"mean", Field::target_statistic, Field::golden_statistic, dump::kMean},
+    {"l2norm", Field::target_statistic, Field::golden_statistic, dump::kNorm},
 }};
 
 class Story {
@@ -98,7 +103,7 @@ class Story {
 
   /// An entry that only golden has. It has no rows, so this prints what golden recorded of it.
   std::string text(const pairing::GoldenOnly& alone) {
-    const Side& golden = result_.golden;
+    const dump::Side& golden = result_.golden;
     const dump::Api& api = golden.apis[alone.golden];
     out_ = report::paint(golden.text(api.name), report::Color::bold, color_) + "\n  only golden has it";
     if (alone.after != pairing::kNone)
@@ -106,7 +111,7 @@ class Story {
     out_ += label().empty() ? "\n\n" : fmt::format("; {}\n\n", display(label()));
     std::vector<std::vector<std::string>> lines;
     for (const std::uint32_t i : api.items()) {
-      const Item& item = golden.items[i];
+      const dump::Item& item = golden.items[i];
       lines.push_back(
           {display(golden.name(item)), display(golden.text(item.dtype)), display(golden.text(item.shape))});
     }
@@ -123,7 +128,7 @@ class Story {
     const report::Color color = which == Verdict::error     ? report::Color::red
                                 : which == Verdict::warning ? report::Color::yellow
                                                             : report::Color::green;
-    return report::paint(verdict_name(which), color, color_);
+    return report::paint(verdict::verdict_name(which), color, color_);
   }
 
   std::string cell(Field field, std::size_t which = 0) const {
@@ -166,9 +171,10 @@ class Story {
 
   /// Adds the entry that made an input, and the error that the tensor had there.
   void add_producer(const Pair& row) {
-    if (!result_.diagnosis || !row.has_target() || result_.target_item(row).state != State::input) return;
+    if (!result_.diagnosis || !row.has_target() || result_.target_item(row).state != dump::State::input)
+      return;
     const std::uint32_t from =
-        producers_.find(diagnosis::content_key(result_.target, result_.target_item(row)));
+        producers_.find(measuring::content_key(result_.target, result_.target_item(row)));
     if (from == diagnosis::ContentMap::kUnknown) return;
     const OriginError there{result_.diagnosis->origin[from], result_.diagnosis->error[from]};
     out_ += fmt::format("  from {}: {}{}\n", display(result_.target.name(result_.target.items[from])),
@@ -185,14 +191,15 @@ class Story {
       out_ += fmt::format("{}{}; by fixed limits: ", origin(found.origin), error_of(found));
     }
     out_ += verdict(result_.verdict(index)) + "\n";
-    for (const std::string& message : messages_of(result_, index)) out_ += "  " + display(message) + "\n";
+    for (const std::string& message : verdict::messages_of(result_, index))
+      out_ += "  " + display(message) + "\n";
     add_producer(row);
-    const bool differences = result_.mode == Mode::statistics;
+    const bool differences = result_.mode == measuring::Mode::statistics;
     std::vector<std::string> header = {"", "target", "golden"};
     if (differences) header.insert(header.end(), {"difference", "relative"});
     std::vector<std::vector<std::string>> lines;
     for (const Property& property : kProperties) {
-      const std::size_t which = property.statistic.value_or(kMax);
+      const std::size_t which = property.statistic.value_or(dump::kMax);
       std::vector<std::string> line = {property.label, cell(property.target, which),
                                        cell(property.golden, which)};
       if (differences) {
@@ -205,7 +212,7 @@ class Story {
       lines.push_back(std::move(line));
     }
     out_ += report::render_columns(header, lines, style());
-    if (result_.mode != Mode::tensor) return;
+    if (result_.mode != measuring::Mode::tensor) return;
     lines.clear();
     const std::vector<std::string> metrics = rows_.metrics();
     for (std::size_t i = 0; i < metrics.size(); ++i) lines.push_back({metrics[i], cell(Field::metric, i)});
@@ -256,7 +263,7 @@ class Story {
   std::string verdict_of(const AdjacentRows& group) const {
     Verdict worst = Verdict::pass;
     for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.verdict(k));
-    return verdict(worst) + std::string(sizeof("warning") - verdict_name(worst).size(), ' ');
+    return verdict(worst) + std::string(sizeof("warning") - verdict::verdict_name(worst).size(), ' ');
   }
 
   /// The origin of the entry's error, and the largest error, as columns.

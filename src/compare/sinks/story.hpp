@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 
 namespace msprobe::compare {

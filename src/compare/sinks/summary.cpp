@@ -13,6 +13,7 @@
 #include "compare/dump_tree/rank_rows.hpp"
 #include "compare/sinks/advice.hpp"
 #include "diagnosis/packets.hpp"
+#include "dump/side.hpp"
 #include "report/worst.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
@@ -21,6 +22,12 @@
 namespace msprobe::compare {
 namespace {
 
+using pairing::MatchOptions;
+using pairing::Pair;
+using pairing::Rules;
+using verdict::RankResult;
+using verdict::Verdict;
+
 /// The place of a metric among the metrics of the rows.
 std::size_t find_metric(const Rows& rows, const std::string& name) {
   const std::vector<std::string> metrics = rows.metrics();
@@ -28,11 +35,11 @@ std::size_t find_metric(const Rows& rows, const std::string& name) {
       metrics, [&](const std::string& one) { return lower_case(one) == lower_case(name); });
   if (found != metrics.end()) return static_cast<std::size_t>(found - metrics.begin());
   if (metrics.empty()) {
-    throw UsageError(rows.mode() == Mode::md5 ? "--by: checksum comparisons have no metrics"
-                                              : "--by: supported only for dumps with a dump.json");
+    throw UsageError(rows.mode() == measuring::Mode::md5 ? "--by: checksum comparisons have no metrics"
+                                                         : "--by: supported only for dumps with a dump.json");
   }
   throw UsageError(fmt::format("--by: '{}' is not a metric of a {} comparison: {}", display(name),
-                               mode_name(rows.mode()), fmt::join(metrics, ", ")));
+                               measuring::mode_name(rows.mode()), fmt::join(metrics, ", ")));
 }
 
 /// Orders by weight alone, if a metric was asked for.
@@ -52,11 +59,11 @@ std::string why_none_measured(const TaskSummary& summary) {
   if (summary.unknown > 0) return "no statistic is a number on both sides";
   if (summary.unreadable > 0) return "no tensor could be read on both sides";
   if (summary.unmatched > 0) return "no tensor of the target has a partner in golden";
-  if (summary.mode == Mode::md5) return "no checksum was recorded on both sides";
+  if (summary.mode == measuring::Mode::md5) return "no checksum was recorded on both sides";
   return "there is no tensor";
 }
 
-bool share_a_name(const Side& target, const Side& golden) {
+bool share_a_name(const dump::Side& target, const dump::Side& golden) {
   std::unordered_set<std::string_view> names;
   for (const dump::Api& api : golden.apis) names.insert(golden.text(api.name));
   return std::ranges::any_of(target.apis,
@@ -68,15 +75,16 @@ bool is_paired_by_content(const RankResult& result) {
   bool any = false;
   for (const Pair& row : result.rows) {
     if (!row.matched()) continue;
-    if (row.other_name != OtherName::content) return false;
+    if (row.other_name != pairing::OtherName::content) return false;
     any = true;
   }
   return any;
 }
 
 bool is_paired_by_name(const RankResult& result) {
-  return std::ranges::any_of(
-      result.rows, [](const Pair& row) { return row.matched() && row.other_name != OtherName::content; });
+  return std::ranges::any_of(result.rows, [](const Pair& row) {
+    return row.matched() && row.other_name != pairing::OtherName::content;
+  });
 }
 
 /// Notes why the limits, or the diagnosis, could judge nothing in a rank.

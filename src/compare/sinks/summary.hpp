@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "pairing/match.hpp"
 #include "pairing/rules.hpp"
@@ -25,7 +24,7 @@ TaskSummary summarize(const Rows& rows, const SummaryOptions& options = {});
 
 /// Summarizes each task and makes one diagnosis of all tasks, which finds where the run first goes wrong.
 /// `match` says how rows were paired, for advice if many have no partner; `rules` must outlive the sink.
-std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const MatchOptions& match,
-                                   const Rules& rules);
+std::unique_ptr<Sink> summary_sink(const SummaryOptions& options, const pairing::MatchOptions& match,
+                                   const pairing::Rules& rules);
 
 }  // namespace msprobe::compare

@@ -15,6 +15,8 @@
 namespace msprobe::compare {
 namespace {
 
+using verdict::Verdict;
+
 std::string number_of_rows(std::uint64_t count) {
   return human_count(count) + (count == 1 ? " row" : " rows");
 }
@@ -72,9 +74,10 @@ std::string origins(const diagnosis::Diagnosis& diagnosis) {
 std::string first_bad(const NotedRow& row, bool color) {
   std::string out =
       "  first in execution order: " + report::paint(row.name, report::Color::bold, color) + "\n";
-  out += "    " +
-         report::paint(verdict_name(row.verdict), report::color_of(severity_of(row.verdict)), color) + ": " +
-         display(row.reason);
+  out +=
+      "    " +
+      report::paint(verdict::verdict_name(row.verdict), report::color_of(severity_of(row.verdict)), color) +
+      ": " + display(row.reason);
   if (!row.measure.empty()) out += " (" + display(row.measure) + ")";
   return out + "\n";
 }
@@ -82,9 +85,9 @@ std::string first_bad(const NotedRow& row, bool color) {
 std::string worst(const std::vector<NotedRow>& rows, const std::string& by, bool color) {
   std::vector<report::WorstLine> lines;
   for (const NotedRow& row : rows) {
-    lines.push_back(
-        {severity_of(row.verdict),
-         {std::string(verdict_name(row.verdict)), row.name, row.measure.empty() ? row.reason : row.measure}});
+    lines.push_back({severity_of(row.verdict),
+                     {std::string(verdict::verdict_name(row.verdict)), row.name,
+                      row.measure.empty() ? row.reason : row.measure}});
   }
   return report::render_worst(std::move(lines), by, color);
 }
@@ -192,7 +195,7 @@ class SummaryText {
       return;
     }
     out_ += fmt::format("{}{} against {} ({})\n", label, display(task.target), display(task.golden),
-                        mode_name(task.mode));
+                        measuring::mode_name(task.mode));
     if (task.rows > 0)
       out_ += fmt::format("  {}: {}\n", number_of_rows(task.rows), counts(task, screen_.color));
     for (const std::string& line : lines) out_ += "  " + line + "\n";

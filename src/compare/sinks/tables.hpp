@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "report/writers.hpp"
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "compare/imports.hpp"
 #include "compare/sinks/sink.hpp"
 #include "support/output_file.hpp"
 

@@ -97,7 +97,7 @@ std::shared_ptr<const Rows> compare_graphs(const std::vector<std::string>& targe
   });
   report_gaps(target, target_folders);
   report_gaps(golden, golden_folders);
-  const bool tensors = target.mode == Mode::tensor;
+  const bool tensors = target.mode == measuring::Mode::tensor;
   if (target.mode != golden.mode) {
     throw FormatError(fmt::format("only {} has .npy files, {} has statistic.csv: there is nothing to compare",
                                   display((tensors ? target_folders : golden_folders).front()),

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "compare/imports.hpp"
 #include "compare/static_graph/graph_tree.hpp"
 #include "compare/task.hpp"
 #include "dump/look.hpp"

@@ -15,6 +15,8 @@
 namespace msprobe::compare {
 namespace {
 
+using dump::kStatistics;
+using measuring::Mode;
 using sheets::CsvRows;
 
 constexpr std::size_t kMostNameParts = 64;  // of a name

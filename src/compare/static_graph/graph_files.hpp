@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/rows.hpp"
-#include "pairing/side.hpp"
+#include "dump/side.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::compare {
@@ -22,14 +21,14 @@ struct GraphItem {
   std::string file;  // the `.npy`, or the statistic.csv
   std::string dtype;
   std::string shape;
-  std::array<double, kStatistics> statistics{};  // of a statistic.csv
+  std::array<double, dump::kStatistics> statistics{};  // of a statistic.csv
 };
 
 struct StaticGraphSide {
-  Mode mode = Mode::tensor;       // or statistics
-  std::vector<GraphItem> items;   // `.npy` by name, rows in file order
-  std::uint64_t unnamed = 0;      // `.npy` files whose name is not that of a dumped tensor
-  std::vector<std::string> gaps;  // "FILE has no column X"
+  measuring::Mode mode = measuring::Mode::tensor;  // or statistics
+  std::vector<GraphItem> items;                    // `.npy` by name, rows in file order
+  std::uint64_t unnamed = 0;                       // `.npy` files whose name is not that of a dumped tensor
+  std::vector<std::string> gaps;                   // "FILE has no column X"
 };
 
 /// Reads tensors if any of the folders has `.npy` files. Throws IoError and FormatError for files that cannot

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dump/value.hpp"
 #include "formats/element_values.hpp"
 #include "formats/npy.hpp"
 #include "measuring/tensor_metrics.hpp"
@@ -17,7 +18,12 @@
 namespace msprobe::compare {
 namespace {
 
+using dump::kMax;
+using dump::kStatistics;
 using formats::StoredTensor;
+using measuring::kMaxAbs;
+using measuring::MetricStatus;
+using verdict::Verdict;
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMostMagnitude = 0.5;
@@ -126,8 +132,8 @@ TensorSide open_side(const GraphItem* item) {
 }
 
 /// The rule of release 8.1.1, which still applies to static graphs.
-bool reached(const TensorMetrics& metrics) {
-  const double cosine = metrics.value[kCosine];
+bool reached(const measuring::TensorMetrics& metrics) {
+  const double cosine = metrics.value[measuring::kCosine];
   const double error = metrics.value[kMaxAbs];
   if (cosine < 0.99 && error > 0.001) return false;
   return !(cosine < 0.9 || error > 1);
@@ -206,13 +212,13 @@ Messages statistics_obstacles(ListedRow& row, const GraphItem* target, const Gra
 
 }  // namespace
 
-std::vector<std::string> graph_columns(Mode mode) {
+std::vector<std::string> graph_columns(measuring::Mode mode) {
   const std::string both =
       "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU Tensor Shape,Bench Tensor Shape,NPU max,"
       "NPU min,NPU mean,NPU l2norm,Bench max,Bench min,Bench mean,Bench l2norm,"
       "Accuracy Reached or Not,Err_message,";
   return report::columns_of(
-      both + (mode == Mode::tensor
+      both + (mode == measuring::Mode::tensor
                   ? "Cosine,EucDist,MaxAbsErr,MaxRelativeErr,One Thousandth Err Ratio,"
                     "Five Thousandths Err Ratio"
                   : "Max diff,Min diff,Mean diff,L2norm diff,MaxRelativeErr,MinRelativeErr,MeanRelativeErr,"
@@ -235,10 +241,10 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden) {
     add_statistics(row, side.found ? &side.statistics : nullptr);
   }
   Messages messages = tensor_obstacles(row, n, b);
-  TensorMetrics metrics;
+  measuring::TensorMetrics metrics;
   if (messages.empty()) {
     try {
-      metrics = compare_tensors(n.tensor, b.tensor, {});
+      metrics = measuring::compare_tensors(n.tensor, b.tensor, {});
       if (metrics.status == MetricStatus::not_applicable) {
         messages.push_back(metrics.messages.back());
         row.verdict = Verdict::error;
@@ -251,15 +257,15 @@ ListedRow tensor_row(const GraphItem* target, const GraphItem* golden) {
     }
   }
   if (!messages.empty() || metrics.status != MetricStatus::computed) {
-    add_obstacles(row, messages, kMetrics);
+    add_obstacles(row, messages, measuring::kMetrics);
     return row;
   }
   add_verdict(row, metrics.is_scalar ? !(metrics.value[kMaxAbs] > 1) : reached(metrics),
               fmt::format("{}", fmt::join(metrics.messages, " ")));
   row.unknown = std::isnan(n.statistics[kMax]) && std::isnan(b.statistics[kMax]) &&
                 !(metrics.measure.norm_target > 0) && !(metrics.measure.norm_golden > 0);
-  for (std::size_t i = 0; i < kMetrics; ++i) {
-    if (metrics.is_scalar && i != kMaxAbs && i != kMaxRelative) {
+  for (std::size_t i = 0; i < measuring::kMetrics; ++i) {
+    if (metrics.is_scalar && i != kMaxAbs && i != measuring::kMaxRelative) {
       row.cells.emplace_back("unsupported");
     } else {
       row.cells.emplace_back(metrics.value[i]);

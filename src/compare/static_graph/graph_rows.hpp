@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "compare/imports.hpp"
 #include "compare/lists/list_rows.hpp"
 #include "compare/static_graph/graph_files.hpp"
 
 namespace msprobe::compare {
 
-std::vector<std::string> graph_columns(Mode mode);
+std::vector<std::string> graph_columns(measuring::Mode mode);
 
 /// Either side may be null, not both.
 ListedRow tensor_row(const GraphItem* target, const GraphItem* golden);

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "compare/imports.hpp"
-
 namespace msprobe::compare {
 
 /// Numbers and ranges as they are typed: `0,2-5`. An empty list contains every number.

@@ -19,6 +19,8 @@ namespace msprobe::compare_advice_test {
 
 using namespace msprobe;
 using namespace msprobe::compare;
+using pairing::MatchOptions;
+using verdict::RankResult;
 
 namespace {
 
@@ -37,14 +39,14 @@ struct Dump {
 
 RankResult paired(const Dump& target, const Dump& golden, const MatchOptions& asked = {}) {
   MatchOptions options = asked;
-  if (!options.mapping) load_mapping(options);
+  if (!options.mapping) pairing::load_mapping(options);
   RankResult result;
   result.target = side_of(target.members, target.framework);
   result.golden = side_of(golden.members, golden.framework);
   result.target.header.level = target.level;
   result.golden.header.level = golden.level;
   options.by_name = true;  // as where the dumps cannot be aligned
-  pair_rows(result, options, default_rules());
+  pair_rows(result, options, pairing::default_rules());
   return result;
 }
 
@@ -57,8 +59,8 @@ std::optional<Told> advice(const Dump& target, const Dump& golden, const MatchOp
 }
 
 std::size_t matched_rows(const RankResult& result) {
-  return static_cast<std::size_t>(
-      std::count_if(result.rows.begin(), result.rows.end(), [](const Pair& row) { return row.matched(); }));
+  return static_cast<std::size_t>(std::count_if(result.rows.begin(), result.rows.end(),
+                                                [](const pairing::Pair& row) { return row.matched(); }));
 }
 
 /// Pairs the dumps again, with the suggestion for their first pairing.
@@ -67,9 +69,9 @@ RankResult paired_as_suggested(const Dump& target, const Dump& golden) {
   const std::string file = scratch / "rows.yaml";
   REQUIRE(write_suggestion({suggest_pairs(paired(target, golden))}, file, Existing::refuse));
   MatchOptions options;
-  options.method = Method::data;
+  options.method = pairing::Method::data;
   options.mapping_file = file;
-  load_mapping(options);
+  pairing::load_mapping(options);
   return paired(target, golden, options);
 }
 
@@ -172,7 +174,7 @@ TEST_CASE("a suggestion holds the pairs that are there, once, and is no file wit
   REQUIRE(write_suggestion(
       {{{"a.b", "c.d"}, {odd, endless}}, {{"a.b", "other.name"}, {endless, odd}, {"true", "1"}}}, file,
       Existing::replace));
-  const NameMapping mapping = read_name_mapping(*open_file(file));
+  const pairing::NameMapping mapping = pairing::read_name_mapping(*open_file(file));
   CHECK(mapping.entries().size() == 4);
   CHECK(*mapping.find("a.b") == "c.d");
   CHECK(*mapping.find(odd) == endless);

@@ -10,6 +10,8 @@ namespace msprobe::compare_analysis_test {
 
 using namespace msprobe;
 using namespace msprobe::compare;
+using measuring::Mode;
+using pairing::default_rules;
 
 namespace {
 
@@ -44,11 +46,11 @@ struct Two {
 
 RankDifferences rank_of(std::int64_t number, const Two& sides, std::string* json = nullptr,
                         Mode mode = Mode::statistics) {
-  RankResult result = matched(joined(sides.target), joined(sides.golden), mode, false);
+  verdict::RankResult result = matched(joined(sides.target), joined(sides.golden), mode, false);
   result.rank = "rank" + std::to_string(number);
-  const Rules rules = default_rules();
+  const pairing::Rules rules = default_rules();
   const auto source = memory_source(R"({"task": "statistics", "data": {)" + joined(sides.target) + "}}");
-  result.target.calls = load_side(*source, &rules.communication).calls;
+  result.target.calls = dump::load_side(*source, &rules.communication).calls;
   return find_differences(result, number, rules, [&](std::string_view part) {
     if (json != nullptr) *json += part;
   });

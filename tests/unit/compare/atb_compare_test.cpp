@@ -90,8 +90,8 @@ TEST_CASE("atb: rows of one side only are told, a difference of more than half i
   const Compared result = compared(row("1.6") + row("1", "N/A", "M/O"), row("1"));
   REQUIRE(result.one_sided.size() == 1);
   CHECK(result.one_sided[0] == "0_M/3_O/input.0: only in target");
-  CHECK(result.rows->facts(0).verdict == Verdict::error);
-  CHECK(compared(row("1.4"), row("1")).rows->facts(0).verdict == Verdict::pass);
+  CHECK(result.rows->facts(0).verdict == verdict::Verdict::error);
+  CHECK(compared(row("1.4"), row("1")).rows->facts(0).verdict == verdict::Verdict::pass);
 }
 
 }  // namespace msprobe::compare_atb_compare_test

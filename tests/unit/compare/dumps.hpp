@@ -18,10 +18,10 @@
 namespace msprobe::compare {
 
 /// A side whose `data` holds these members.
-inline Side side_of(std::string_view members, std::string_view framework = {}) {
+inline dump::Side side_of(std::string_view members, std::string_view framework = {}) {
   std::string text = R"({"task": "statistics", )";
   if (!framework.empty()) text += R"("framework": ")" + std::string(framework) + R"(", )";
-  return load_side(*memory_source(text + R"("data": {)" + std::string(members) + "}}", "dump.json"));
+  return dump::load_side(*memory_source(text + R"("data": {)" + std::string(members) + "}}", "dump.json"));
 }
 
 /// A tensor whose four statistics are all `value`; `more` follows them.
@@ -44,35 +44,38 @@ inline std::string forward_json(std::string_view name, std::string_view inputs, 
          std::string(outputs) + "]}";
 }
 
-inline Matching match_by_name(const Side& target, const Side& golden) {
-  return match(target, golden, {.by_name = true}, default_rules());
+inline pairing::Matching match_by_name(const dump::Side& target, const dump::Side& golden) {
+  return pairing::match(target, golden, {.by_name = true}, pairing::default_rules());
 }
 
 /// Two dumps matched, but not yet judged.
-inline RankResult matched(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
-  RankResult result;
+inline verdict::RankResult matched(std::string_view target, std::string_view golden, measuring::Mode mode,
+                                   bool python_rules) {
+  verdict::RankResult result;
   result.mode = mode;
   if (python_rules) result.python = measuring::python_rules();
-  result.framework_frames = default_rules().framework_frames;
+  result.framework_frames = pairing::default_rules().framework_frames;
   result.target = side_of(target);
   result.golden = side_of(golden);
-  const Matching matching = match_by_name(result.target, result.golden);
+  const pairing::Matching matching = match_by_name(result.target, result.golden);
   result.golden_only = matching.golden_only;
   result.rows = matching.pairs;
-  result.judgement = marks_of(result);
-  if (mode == Mode::tensor) result.metrics.resize(result.rows.size());
-  if (!python_rules) learn_precision(result);
+  result.judgement = verdict::marks_of(result);
+  if (mode == measuring::Mode::tensor) result.metrics.resize(result.rows.size());
+  if (!python_rules) measuring::learn_precision(result);
   return result;
 }
 
-inline RankResult judged(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
-  RankResult result = matched(target, golden, mode, python_rules);
-  result.judgement = judge(result, default_rules());
+inline verdict::RankResult judged(std::string_view target, std::string_view golden, measuring::Mode mode,
+                                  bool python_rules) {
+  verdict::RankResult result = matched(target, golden, mode, python_rules);
+  result.judgement = verdict::judge(result, pairing::default_rules());
   return result;
 }
 
-inline RankRows judged_rows(std::string_view target, std::string_view golden, Mode mode, bool python_rules) {
-  return RankRows(std::make_shared<const RankResult>(judged(target, golden, mode, python_rules)));
+inline RankRows judged_rows(std::string_view target, std::string_view golden, measuring::Mode mode,
+                            bool python_rules) {
+  return RankRows(std::make_shared<const verdict::RankResult>(judged(target, golden, mode, python_rules)));
 }
 
 inline std::string cell_text(const report::Cell& cell) {

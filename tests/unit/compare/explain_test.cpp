@@ -12,6 +12,9 @@ namespace msprobe::compare_explain_test {
 
 using namespace msprobe;
 using namespace msprobe::compare;
+using measuring::Mode;
+using pairing::default_rules;
+using verdict::RankResult;
 
 namespace {
 
@@ -55,12 +58,12 @@ TEST_CASE("a call that only golden has is explained beside the target's call of 
   };
   RankResult result = judged(first + "," + kept + "," + later(0),
                              first + "," + kept + "," + removed + "," + later(1), Mode::statistics, false);
-  const Matching matching = match(result.target, result.golden, {}, default_rules());
+  const pairing::Matching matching = pairing::match(result.target, result.golden, {}, default_rules());
   result.golden_only = matching.golden_only;
   result.alignment = matching.alignment;
   result.rows = matching.pairs;
-  result.judgement = marks_of(result);
-  result.judgement = judge(result, default_rules());
+  result.judgement = verdict::marks_of(result);
+  result.judgement = verdict::judge(result, default_rules());
   const std::string text = explained(result, "Torch.div.0.forward");
   CHECK(contains(text, "3 of 3 entries"));
   CHECK(contains(text, "only golden has it, after Torch.add.0.forward"));

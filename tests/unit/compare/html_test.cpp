@@ -25,6 +25,8 @@ namespace msprobe::compare_html_test {
 
 using namespace msprobe;
 using namespace msprobe::compare;
+using measuring::Mode;
+using verdict::RankResult;
 
 namespace {
 
@@ -60,7 +62,7 @@ std::optional<std::size_t> first_bad_of(const TaskSummary& summary) {
 }
 
 void give_diagnosis(RankResult& result) {
-  align_entries(result, false);
+  pairing::align_entries(result, false);
   diagnosis::RankHistory past;
   result.diagnosis =
       std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose(result, {}, {}, past));

@@ -36,7 +36,7 @@ std::string written(std::size_t entries, const std::string& name) {
   report.tasks.resize(1);
   report.tasks[0].label = "rank0";
   report.tasks[0].rows = report.tasks[0].errors = entries;
-  sink->take(0, std::make_shared<RankRows>(judged_rows(target, golden, Mode::statistics, false)),
+  sink->take(0, std::make_shared<RankRows>(judged_rows(target, golden, measuring::Mode::statistics, false)),
              report.tasks[0]);
   sink->end(report);
   std::stringstream text;

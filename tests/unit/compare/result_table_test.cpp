@@ -15,6 +15,9 @@ namespace msprobe::compare_result_table_test {
 
 using namespace msprobe;
 using namespace msprobe::compare;
+using measuring::MetricStatus;
+using measuring::Mode;
+using verdict::RankResult;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -239,7 +242,7 @@ TEST_CASE("the stack stands on the first row of its entry") {
 TEST_CASE("messages are JSON whatever is in them") {
   RankResult result = matched(kEntry, kEntry, Mode::tensor, false);
   result.metrics[0].messages = {"a \"quote\", a \\ and a \x01", "\xff"};
-  result.judgement.findings[0].add(RowRule::remark);
+  result.judgement.findings[0].add(verdict::RowRule::remark);
   CHECK(one(result, "Err_message") == R"(["a \"quote\", a \\ and a \u0001", "\ufffd"])");
 }
 

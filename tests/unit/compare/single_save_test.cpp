@@ -49,7 +49,7 @@ std::string compared(const std::vector<double>& target, const std::string& targe
   const SavedArrays targets = {{{0, 0, 0, 0}, scratch / "t.npy"}};
   const SavedArrays goldens = {{{0, 0, 0, 0}, scratch / "g.npy"}};
   const RowList list = compare_saved(targets, goldens, nullptr);
-  const ListRows table(Mode::tensor, list);
+  const ListRows table(measuring::Mode::tensor, list);
   std::string out;
   for (std::size_t i = 6; i < 12; ++i) out += cell(table, 0, list.columns[i]) + "|";
   return out;
@@ -99,9 +99,9 @@ TEST_CASE("saved arrays: empty and broken ones are rows that say so") {
   const RowList list = compare_saved(targets, goldens, nullptr);
   REQUIRE(list.rows.size() == 1);
   CHECK(list.rows[0].unreadable);
-  CHECK(list.rows[0].verdict == Verdict::warning);
+  CHECK(list.rows[0].verdict == verdict::Verdict::warning);
   CHECK(list.rows[0].cells.size() == list.columns.size());
-  CHECK(summarize(ListRows(Mode::tensor, list)).unreadable == 1);
+  CHECK(summarize(ListRows(measuring::Mode::tensor, list)).unreadable == 1);
 }
 
 }  // namespace msprobe::compare_single_save_test

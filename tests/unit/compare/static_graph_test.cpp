@@ -21,6 +21,8 @@ using namespace msprobe;
 using namespace msprobe::compare;
 using Lines = std::vector<std::string>;
 using doctest::Contains;
+using measuring::Mode;
+using verdict::Verdict;
 
 namespace {
 
@@ -148,10 +150,10 @@ TEST_CASE("static graph: rows of a statistic.csv") {
   CHECK(row.time == "7");
   CHECK(row.dtype == "float32");
   CHECK(row.shape == "(2,3)");
-  CHECK(row.statistics[kMax] == 0);
-  CHECK(row.statistics[kMin] == 0);
-  CHECK(row.statistics[kMean] == 1);
-  CHECK(row.statistics[kNorm] == -INFINITY);
+  CHECK(row.statistics[dump::kMax] == 0);
+  CHECK(row.statistics[dump::kMin] == 0);
+  CHECK(row.statistics[dump::kMean] == 1);
+  CHECK(row.statistics[dump::kNorm] == -INFINITY);
   CHECK(side.gaps.empty());
 }
 
@@ -159,9 +161,9 @@ TEST_CASE("static graph: columns are found by the header, missing ones are NaN a
   const StaticGraphSide side = read_statistics(
       "a,b,c,d,e,f,g,h,L2Norm Value,Shape,Max Value,x,y\nAdd,op,0,1,7,output,0,24,3,\"(1,)\",5,,\n");
   REQUIRE(side.items.size() == 1);
-  CHECK(side.items[0].statistics[kMax] == 5);
-  CHECK(side.items[0].statistics[kNorm] == 3);
-  CHECK(std::isnan(side.items[0].statistics[kMin]));
+  CHECK(side.items[0].statistics[dump::kMax] == 5);
+  CHECK(side.items[0].statistics[dump::kNorm] == 3);
+  CHECK(std::isnan(side.items[0].statistics[dump::kMin]));
   CHECK(side.items[0].shape == "(1,)");
   CHECK(side.gaps.size() == 3);  // Data Type, Min Value, Avg Value
 }

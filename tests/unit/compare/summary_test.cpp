@@ -14,6 +14,8 @@ namespace msprobe::compare_summary_test {
 
 using namespace msprobe;
 using namespace msprobe::compare;
+using measuring::Mode;
+using verdict::RankResult;
 
 namespace {
 
@@ -57,7 +59,7 @@ TEST_CASE("counts of rows by verdict and kind") {
   CHECK(summary.unreadable == 0);
   REQUIRE(summary.first_bad.has_value());
   CHECK(summary.first_bad->name == "Torch.e2.0.forward.output.0");
-  CHECK(summary.first_bad->verdict == Verdict::error);
+  CHECK(summary.first_bad->verdict == verdict::Verdict::error);
   REQUIRE(summary.worst.size() == 4);
   CHECK(summary.worst[0].name == "Torch.e2.0.forward.output.0");
   const std::string text = render(summary);
@@ -123,7 +125,7 @@ TEST_CASE("tensors that could not be compared are counted") {
   RankResult result = matched(entries({"1"}), entries({"1"}), Mode::tensor, false);
   result.metrics[0].failed = true;
   result.metrics[0].messages = {"Dump file: a or b not found or read failed."};
-  result.judgement.findings[0].add(RowRule::not_measured);
+  result.judgement.findings[0].add(verdict::RowRule::not_measured);
   const TaskSummary summary = summarize(RankRows::of(result));
   CHECK(summary.unreadable == 1);
   CHECK(contains(render(summary), "1 not comparable"));

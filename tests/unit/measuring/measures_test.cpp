@@ -15,7 +15,10 @@ namespace msprobe::measuring::measures_test {
 using namespace diagnosis;  // helpers of tests
 namespace {
 
+using dump::Nature;
 using dump::Side;
+using pairing::is_parameter_position;
+using pairing::nature_of;
 using testing::DumpText;
 using testing::tensor;
 

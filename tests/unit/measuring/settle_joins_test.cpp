@@ -21,6 +21,8 @@ using namespace compare;  // helpers of tests
 
 using namespace msprobe;
 using namespace msprobe::measuring;
+using pairing::Share;
+using verdict::RankResult;
 
 namespace {
 
@@ -42,26 +44,26 @@ std::string call(std::string_view input, std::string_view output) {
 RankResult settled(const std::vector<std::string>& ranks, const std::string& whole,
                    const char* recorder_of_whole = "") {
   RankResult result;
-  std::vector<RankSide> sides;
+  std::vector<pairing::RankSide> sides;
   for (const std::string& rank : ranks)
     sides.push_back({static_cast<std::int64_t>(sides.size()), side_of(rank)});
-  JoinedSides target = join_sides(std::move(sides));
+  pairing::JoinedSides target = pairing::join_sides(std::move(sides));
   result.target = std::move(target.side);
   result.target_joins = std::move(target.joins);
   result.golden = side_of(whole);
   result.golden.header.recorder = recorder_of_whole;
-  const Matching matching = match_by_name(result.target, result.golden);
+  const pairing::Matching matching = match_by_name(result.target, result.golden);
   result.rows = matching.pairs;
   settle_joins(result);
-  result.judgement = judge(result, default_rules());
+  result.judgement = verdict::judge(result, pairing::default_rules());
   return result;
 }
 
 std::string told(const RankResult& result, std::size_t item) {
-  const Item& joined = result.target.items[item];
+  const dump::Item& joined = result.target.items[item];
   std::string text(result.target.text(joined.shape));
-  for (std::size_t which = 0; which < kStatistics; ++which)
-    text += " " + to_text(joined.statistics[which], result.target.pool);
+  for (std::size_t which = 0; which < dump::kStatistics; ++which)
+    text += " " + dump::to_text(joined.statistics[which], result.target.pool);
   return text;
 }
 
@@ -142,7 +144,7 @@ TEST_CASE("settle_joins: outputs that differ behind shards are terms of a sum") 
                                     call(tensor(kJoined, "[2, 8]"), tensor({3, 0, 0.75, 3}, "[2, 2]")));
   CHECK(share(result, 1) == Share::sums);
   CHECK(told(result, 1) == "[2, 2] N/A N/A 0.75 N/A");
-  CHECK(result.difference(result.rows[1], kNorm).kind == DifferenceKind::missing);
+  CHECK(result.difference(result.rows[1], dump::kNorm).kind == DifferenceKind::missing);
   CHECK_FALSE(is_marked(result, 1));
 }
 
@@ -162,7 +164,7 @@ TEST_CASE("settle_joins: placements tell more than numbers") {
   result = with(R"({"Replicate": {}})", kFirst, kSecond);
   CHECK(share(result, 0) == Share::copies);
   CHECK(result.rows[0].copies_differ);
-  CHECK(messages_of(result, 0).front() ==
+  CHECK(verdict::messages_of(result, 0).front() ==
         "error: Ranks 0 and 1 should hold equal values, but do not: norms 3 and 4.");
   result = with(R"({"Shard": {"dim": 1}})", kFirst, kSecond);
   CHECK(result.rows[0].not_joined);
@@ -174,7 +176,7 @@ TEST_CASE("settle_joins: a copy that is not one") {
                call(tensor(kSecond, "[8]"), kNothing)},
               call(tensor(kJoined, "[8]"), kNothing));
   CHECK(share(result, 0) == Share::copies);
-  CHECK(result.verdict(0) == Verdict::error);
+  CHECK(result.verdict(0) == verdict::Verdict::error);
 }
 
 TEST_CASE("settle_joins: shapes that make up nothing are told") {
@@ -182,7 +184,7 @@ TEST_CASE("settle_joins: shapes that make up nothing are told") {
       settled({call(tensor(kFirst, "[3]"), kNothing), call(tensor(kSecond, "[3]"), kNothing)},
               call(tensor(kJoined, "[7]"), kNothing));
   CHECK(share(result, 0) == Share::undecided);
-  CHECK(messages_of(result, 0).front() ==
+  CHECK(verdict::messages_of(result, 0).front() ==
         "warning: The shapes cannot be merged to match: NPU [3], [3] of 2 ranks, Bench [7].");
 }
 
@@ -199,13 +201,13 @@ TEST_CASE("settle_joins: sizes beyond all bounds, and shapes that are none") {
 
 TEST_CASE("join_sides: entries that only other ranks have follow") {
   const std::string other = forward_json("Torch.g.0.forward", tensor(kSecond, "[3]"), kNothing);
-  std::vector<RankSide> ranks;
+  std::vector<pairing::RankSide> ranks;
   ranks.push_back({0, side_of(call(tensor(kFirst, "[3]"), kNothing))});
   ranks.push_back({1, side_of(call(tensor(kSecond, "[3]"), kNothing) + ", " + other)});
-  const JoinedSides joined = join_sides(std::move(ranks));
+  const pairing::JoinedSides joined = pairing::join_sides(std::move(ranks));
   REQUIRE(joined.side.apis.size() == 2);
   CHECK(joined.side.text(joined.side.apis[1].name) == "Torch.g.0.forward");
-  const Api& added = joined.side.apis[1];
+  const dump::Api& added = joined.side.apis[1];
   CHECK(joined.side.name(joined.side.items[added.first]) == "Torch.g.0.forward.input.0");
   CHECK(joined.side.items[added.first].api == 1);
   CHECK(joined.joins->items() == joined.side.items.size());

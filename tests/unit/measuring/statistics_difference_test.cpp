@@ -13,6 +13,7 @@ namespace msprobe::compare_statistics_difference_test {
 
 using namespace msprobe::measuring;
 using namespace msprobe;
+using dump::RecordedValue;
 
 namespace {
 

@@ -18,6 +18,8 @@ using namespace compare;  // helpers of tests
 
 using namespace msprobe;
 using namespace msprobe::verdict;
+using measuring::Mode;
+using pairing::default_rules;
 
 namespace {
 
@@ -111,9 +113,9 @@ Lines tensors(const Measured& input, const std::vector<Measured>& values, bool p
   RankResult result = matched(members, members, Mode::tensor, python);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const Measured& each = i == 0 ? input : values[i - 1];
-    result.metrics[i].status = MetricStatus::computed;
-    result.metrics[i].value[kOneThousandth] = each.ratio;
-    result.metrics[i].value[kCosine] = each.cosine;
+    result.metrics[i].status = measuring::MetricStatus::computed;
+    result.metrics[i].value[measuring::kOneThousandth] = each.ratio;
+    result.metrics[i].value[measuring::kCosine] = each.cosine;
   }
   result.judgement = judge(result, default_rules());
   return told(result);
@@ -137,7 +139,7 @@ void same(const std::string& npu, const std::string& bench, const std::string& w
 
 /// Graphs pair the inputs of an entry whatever their dtypes.
 void pair_first_inputs(RankResult& result) {
-  if (!result.golden.items.empty() && result.golden.items[0].state == State::input)
+  if (!result.golden.items.empty() && result.golden.items[0].state == dump::State::input)
     result.rows[0] = {.target = 0, .golden = 0};
 }
 
@@ -351,7 +353,7 @@ TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTo
     result.mode = Mode::statistics;
     result.target = side_of(target, ours);
     result.golden = side_of(golden, theirs);
-    const Matching matching = match(result.target, result.golden, {}, default_rules());
+    const pairing::Matching matching = pairing::match(result.target, result.golden, {}, default_rules());
     result.rows = matching.pairs;
     result.judgement = judge(result, default_rules());
     Lines lines = told(result);
@@ -389,10 +391,11 @@ TEST_CASE("tensors: the message of rule 2 names the threshold that was used") {
   const std::string members = forward_json("Torch.a.0.forward", tensor_json("1"), tensor_json("1"));
   for (const bool python : {false, true}) {
     RankResult result = matched(members, members, Mode::tensor, python);
-    for (TensorMetrics& metrics : result.metrics) metrics.status = MetricStatus::computed;
+    for (measuring::TensorMetrics& metrics : result.metrics)
+      metrics.status = measuring::MetricStatus::computed;
     result.metrics[0].value = {1, 0, 0, 0, 1, 1};
     result.metrics[1].value = {1, 0, 0, 0, 0.4, 1};
-    Rules rules = default_rules();
+    pairing::Rules rules = default_rules();
     rules.ratio_output_below = 0.5;
     result.judgement = judge(result, rules);
     CHECK(messages_of(result, 1) ==
