@@ -64,12 +64,12 @@ struct Parameter {
   std::uint64_t memory() const;  // of all its blocks
 };
 
-/// A parameter that is one stored tensor, looked at as `shape`. `memory` as in Block.
+/// A parameter that is one stored tensor, looked at as `shape`. `memory` as in ParameterBlock.
 Parameter whole(std::string name, tensor::DType dtype, Shape shape,
                 std::shared_ptr<const TensorSource> source, std::uint64_t memory = 0);
 
 /// A parameter of float32 that is computed while it is read: `open` gives its elements in row-major order, in
-/// the machine's byte order. `memory` as in Block.
+/// the machine's byte order. `memory` as in ParameterBlock.
 Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
                    std::uint64_t memory = 0);
 

@@ -22,6 +22,12 @@ enum class NodeKind : std::uint8_t { null, boolean, integer, real, string, array
 /// As Python calls the type of such a value: NoneType, bool, …
 std::string_view python_type(NodeKind kind);
 
+/// The place of an entry's value in the file.
+struct EntryPlace {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
 /// A tree in one vector, in document order; a node is known by its index, the root is 0. Duplicate keys of an
 /// object are resolved as Python does: the place of the first, the value of the last. The texts are those of
 /// the reader, and last as long as it lets them, unless keep() is called.

@@ -110,7 +110,7 @@ class MindSporeCkpt::Parser {
     if (!allowance_.take_tensor(entry.name.size(), entry.shape.size())) fail(kTooManyTensors);
     if (!entries_.empty() && entries_.back().name == entry.name && entries_.back().type == entry.type &&
         entries_.back().shape == entry.shape && !entry.parts.empty()) {
-      std::vector<ElementRange>& parts = entries_.back().parts;
+      std::vector<FileStretch>& parts = entries_.back().parts;
       parts.insert(parts.end(), entry.parts.begin(), entry.parts.end());
       return;
     }
@@ -159,7 +159,7 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
   tensor.dtype = *dtype;
   std::vector<std::shared_ptr<const ByteSource>> parts;
   std::uint64_t bytes = 0;
-  for (const ElementRange& part : entry.parts) {
+  for (const FileStretch& part : entry.parts) {
     if (part.bytes == 0) continue;
     parts.push_back(slice_source(file_, part.offset, part.bytes));
     bytes += part.bytes;  // the parts are disjoint ranges of the file, so this sum cannot overflow

@@ -23,15 +23,11 @@ class MindSporeCkpt final : public TensorSet {
   StoredTensor tensor(std::size_t index) const override;
 
  private:
-  struct ElementRange {
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-  };
   struct MindSporeEntry {
     std::string name;
     std::string type;
     std::vector<std::int64_t> shape;
-    std::vector<ElementRange> parts;  // end to end they are the elements
+    std::vector<FileStretch> parts;  // end to end they are the elements
     std::string problem;
   };
   class Parser;

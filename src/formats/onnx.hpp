@@ -30,10 +30,6 @@ class OnnxModel final : public TensorSet {
   StoredTensor tensor(std::size_t index) const override;
 
  private:
-  struct FileStretch {
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-  };
   struct OnnxEntry {
     std::string name;
     std::uint64_t type = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,12 @@
 #include "support/byte_source.hpp"
 
 namespace msprobe::formats {
+
+/// A stretch of a file.
+struct FileStretch {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
 
 /// Tensors are opened one at a time, so that one that is broken or of a type we do not read hides no other,
 /// and so that at most one compressed member is in memory.

@@ -47,7 +47,7 @@ std::optional<std::string> RankGraph::tensor_folder() const {
   return (fs::absolute(folder).lexically_normal() / "dump_tensor_data").string();
 }
 
-const RankGraph::NodeBytes* RankGraph::place(std::string_view name) const {
+const dump::EntryPlace* RankGraph::place(std::string_view name) const {
   const std::uint32_t number = entries.find(name);
   return number == TextIndex::kNone || number == 0 ? nullptr : &places[number];
 }

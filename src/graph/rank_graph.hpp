@@ -18,23 +18,17 @@
 namespace msprobe::graph {
 
 struct RankGraph {
-  /// The place of an entry's value in dump.json.
-  struct NodeBytes {
-    std::uint64_t offset = 0;
-    std::uint64_t size = 0;
-  };
-
   std::string folder;
   std::shared_ptr<const ByteSource> json;
   dump::Header header;
   TextTable entries;
-  std::vector<NodeBytes> places;  // of the entries, by number
+  std::vector<dump::EntryPlace> places;  // of the entries, by number
   model_tree::BuiltTree built;
 
   /// The value of the column of that name: the folder of tensors, if dump.json names one.
   std::optional<std::string> tensor_folder() const;
   /// Null if dump.json has no entry of that name.
-  const NodeBytes* place(std::string_view name) const;
+  const dump::EntryPlace* place(std::string_view name) const;
 };
 
 /// One line for each node without a connection to the root.

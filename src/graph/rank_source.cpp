@@ -14,7 +14,7 @@ namespace msprobe::graph {
 NodeData RankSource::data(model_tree::NodeIndex node) const {
   NodeData data;
   const std::string_view name = tree().name(node);
-  const RankGraph::NodeBytes* place = rank_.place(name);
+  const dump::EntryPlace* place = rank_.place(name);
   if (place == nullptr) return data;
   dump::Entry entry;
   dump::read_entry_at(*rank_.json, place->offset, place->size, entry, name);

@@ -38,11 +38,6 @@ bool is_tensor_name(const std::string& name) {
   return std::ranges::any_of(kSuffixes, [&](std::string_view s) { return name.ends_with(s); });
 }
 
-struct Listing {
-  std::vector<std::string> folders;
-  std::vector<std::string> files;
-};
-
 Listing list(const std::string& folder) {
   Listing found;
   for (const std::string& name : names_in(folder)) {

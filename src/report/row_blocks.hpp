@@ -16,9 +16,6 @@
 
 namespace msprobe::report {
 
-/// Takes the bytes of a file in order.
-using Sink = std::function<void(std::string_view)>;
-
 /// Rows `first` up to, not including, `last`.
 struct RowRange {
   std::size_t first = 0;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "support/text.hpp"
+#include "support/utf8.hpp"
 
 namespace msprobe::report {
 namespace {
@@ -21,22 +22,18 @@ constexpr std::string_view kEllipsis = "...";
 
 bool g_no_terminals = false;
 
-struct Range {
-  char32_t first, last;
-};
-
 template <std::size_t N>
-bool in_ranges(const Range (&ranges)[N], char32_t c) {
+bool in_ranges(const CharacterRange (&ranges)[N], char32_t c) {
   return std::any_of(std::begin(ranges), std::end(ranges),
-                     [c](Range r) { return c >= r.first && c <= r.last; });
+                     [c](const CharacterRange& range) { return range.holds(c); });
 }
 
 std::size_t character_width(char32_t c) {
-  static constexpr Range kCombining[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},
-                                         {0x610, 0x61A},   {0x64B, 0x65F},   {0x1AB0, 0x1AFF},
-                                         {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
-                                         {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF}};
-  static constexpr Range kWide[] = {
+  static constexpr CharacterRange kCombining[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},
+                                                  {0x610, 0x61A},   {0x64B, 0x65F},   {0x1AB0, 0x1AFF},
+                                                  {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF},
+                                                  {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF}};
+  static constexpr CharacterRange kWide[] = {
       {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
       {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF01, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
       {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};

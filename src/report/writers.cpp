@@ -93,11 +93,19 @@ void write_workbook(const std::vector<NamedTable>& sheets, const std::string& pa
   file.commit();
 }
 
-bool write_stdout(const Table& table, Format format, const WriteOptions& options) {
-  const auto sink = [](std::string_view bytes) {
-    if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();
-  };
+bool to_stdout(const std::function<void(const Sink&)>& write) {
   try {
+    write([](std::string_view bytes) {
+      if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();
+    });
+  } catch (const ClosedPipe&) {
+    return false;
+  }
+  return true;
+}
+
+bool write_stdout(const Table& table, Format format, const WriteOptions& options) {
+  return to_stdout([&](const Sink& sink) {
     switch (format) {
       case Format::csv:
         write_csv(table, {0, table.rows()}, sink, options);
@@ -124,10 +132,7 @@ bool write_stdout(const Table& table, Format format, const WriteOptions& options
         break;
       }
     }
-  } catch (const ClosedPipe&) {
-    return false;
-  }
-  return true;
+  });
 }
 
 }  // namespace msprobe::report

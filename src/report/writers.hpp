@@ -14,6 +14,9 @@
 
 namespace msprobe::report {
 
+/// Takes the bytes of a file in order.
+using Sink = std::function<void(std::string_view)>;
+
 enum class Format { csv, xlsx, json, jsonl };
 std::optional<Format> format_from_name(std::string_view name);
 /// The format that a file's name ends in: "a.csv".
@@ -55,6 +58,10 @@ void write_workbook(const std::vector<NamedTable>& sheets, const std::string& pa
 /// Writes `table` to standard output (csv, json, jsonl; xlsx too if it is not a terminal). Returns false if
 /// the reader closed the pipe.
 bool write_stdout(const Table& table, Format format, const WriteOptions& options = {});
+
+/// Gives `write` a sink that is standard output. Returns false if the reader closed the pipe, which ends
+/// `write`.
+bool to_stdout(const std::function<void(const Sink&)>& write);
 
 /// Would a spreadsheet take this text for a formula? (docs/formats.md, "Cells": split at `;`; once a part is
 /// not a number the whole text is tested for a leading or post-semicolon = + - @ % or a full-width form;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/crc32.hpp"
+#include "support/utf8.hpp"
 
 namespace msprobe {
 namespace {
@@ -21,17 +22,14 @@ namespace {
 /// The characters other than ASCII that Python's repr escapes: those of the Unicode categories control,
 /// format, blank, line and paragraph separator, surrogate and private use.
 bool is_unprintable(char32_t c) {
-  struct Range {
-    char32_t first, last;
-  };
-  static constexpr Range kRanges[] = {
+  static constexpr CharacterRange kRanges[] = {
       {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},     {0x6DD, 0x6DD},
       {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},     {0x1680, 0x1680},   {0x180E, 0x180E},
       {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},   {0x3000, 0x3000},   {0xD800, 0xF8FF},
       {0xFDD0, 0xFDEF},   {0xFEFF, 0xFEFF},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD},
       {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE00FF},
       {0xE01F0, 0x10FFFF}};
-  for (const Range& range : kRanges) {
+  for (const CharacterRange& range : kRanges) {
     if (c <= range.last) return c >= range.first;
   }
   return false;
@@ -225,31 +223,26 @@ std::string valid_utf8(std::string_view text) {
 }
 
 bool is_invisible(char32_t c) {
-  struct Range {
-    char32_t first;
-    char32_t last;
-  };
   // Unicode's default ignorable characters, and the anchors of annotations.
-  static constexpr std::array<Range, 17> kRanges = {{{0xAD, 0xAD},
-                                                     {0x34F, 0x34F},
-                                                     {0x61C, 0x61C},
-                                                     {0x115F, 0x1160},
-                                                     {0x17B4, 0x17B5},
-                                                     {0x180B, 0x180F},
-                                                     {0x200B, 0x200F},
-                                                     {0x202A, 0x202E},
-                                                     {0x2060, 0x206F},
-                                                     {0x3164, 0x3164},
-                                                     {0xFE00, 0xFE0F},
-                                                     {0xFEFF, 0xFEFF},
-                                                     {0xFFA0, 0xFFA0},
-                                                     {0xFFF0, 0xFFFB},
-                                                     {0x1BCA0, 0x1BCA3},
-                                                     {0x1D173, 0x1D17A},
-                                                     {0xE0000, 0xE0FFF}}};
-  return c >= kRanges.front().first && std::ranges::any_of(kRanges, [c](const Range& range) {
-           return c >= range.first && c <= range.last;
-         });
+  static constexpr std::array<CharacterRange, 17> kRanges = {{{0xAD, 0xAD},
+                                                              {0x34F, 0x34F},
+                                                              {0x61C, 0x61C},
+                                                              {0x115F, 0x1160},
+                                                              {0x17B4, 0x17B5},
+                                                              {0x180B, 0x180F},
+                                                              {0x200B, 0x200F},
+                                                              {0x202A, 0x202E},
+                                                              {0x2060, 0x206F},
+                                                              {0x3164, 0x3164},
+                                                              {0xFE00, 0xFE0F},
+                                                              {0xFEFF, 0xFEFF},
+                                                              {0xFFA0, 0xFFA0},
+                                                              {0xFFF0, 0xFFFB},
+                                                              {0x1BCA0, 0x1BCA3},
+                                                              {0x1D173, 0x1D17A},
+                                                              {0xE0000, 0xE0FFF}}};
+  return c >= kRanges.front().first &&
+         std::ranges::any_of(kRanges, [c](const CharacterRange& range) { return range.holds(c); });
 }
 
 std::string display(std::string_view text) {

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes characters as UTF-8; utf8_at() of support/text.hpp decodes them.
+// Ranges of characters, and their encoding as UTF-8; utf8_at() of support/text.hpp decodes them.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace msprobe {
+
+/// From the first to the last, which is one of them.
+struct CharacterRange {
+  char32_t first;
+  char32_t last;
+
+  bool holds(char32_t c) const { return c >= first && c <= last; }
+};
 
 /// Appends the character. A surrogate becomes three bytes that are not valid UTF-8, as in an encoder without
 /// checks.

@@ -14,28 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "support/descriptor.hpp"
+
 namespace msprobe {
 namespace {
 
 constexpr int kMostLinks = 40;             // the kernel's own limit
 constexpr std::size_t kMostFolders = 256;  // each takes a descriptor
-
-/// Closes the descriptor at its end and keeps errno.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    const int error = errno;
-    if (value_ >= 0) ::close(value_);
-    errno = error;
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 class PathWalk {
  public:

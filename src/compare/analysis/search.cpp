@@ -8,8 +8,8 @@
 namespace msprobe::compare {
 namespace {
 
-/// The first differing entry of each rank before its communication (Phase::before), where the search begins,
-/// or after the last (Phase::after), where it ends.
+/// The first differing entry of each rank before its communication (DifferencePhase::before), where the
+/// search begins, or after the last (DifferencePhase::after), where it ends.
 FirstDifference outside_communication(const std::vector<RankDifferences>& ranks, DifferencePhase phase) {
   FirstDifference result;
   for (std::size_t r = 0; r < ranks.size(); ++r) {

@@ -2,7 +2,6 @@
 #include "compare/sinks/html_page.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -107,9 +106,6 @@ void write_all_data(const CompareReport& report, const std::vector<PackedRank>& 
   }
 }
 
-/// Leaves a writer when the reader of standard output is gone.
-struct ClosedPipe {};
-
 /// The rows of a task, kept until it is known whether all rows fit on the page.
 struct KeptRows {
   PackedRank sample;  // all rows, if they are not more than its share
@@ -173,13 +169,8 @@ class HtmlReport final : public Sink {
       report.rows_not_in_html += rank.left_out;
     }
     if (path_ == "-") {
-      try {
-        write_html(report, ranks, [](std::string_view bytes) {
-          if (!write_all(STDOUT_FILENO, bytes, "standard output")) throw ClosedPipe();
-        });
-      } catch (const ClosedPipe&) {
-        report.pipe_closed = true;
-      }
+      const auto write = [&](const report::Sink& sink) { write_html(report, ranks, sink); };
+      if (!report::to_stdout(write)) report.pipe_closed = true;
       return;
     }
     OutputFile file(path_, existing_);

@@ -56,7 +56,7 @@ void edit_entry(const Entry& from, const EntryEdits& edits, Entry& out) {
 std::uint64_t read_place(const MergeNode::RankEntry& place, Entry& entry) {
   if (place.entry == 0) return 0;
   const RankGraph& graph = place.rank->graph;
-  const RankGraph::NodeBytes& at = graph.places[place.entry];
+  const dump::EntryPlace& at = graph.places[place.entry];
   dump::read_entry_at(*graph.json, at.offset, at.size, entry, graph.entries.at(place.entry));
   return at.size;
 }

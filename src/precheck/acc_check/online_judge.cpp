@@ -241,7 +241,7 @@ bool OnlineJudge::judge_held(const HeldCall& held) {
   call.api = api;
   call.name = name;
   call.forward = {0, held.forward.entry.size()};
-  if (held.backward) call.backward = EntryPlace{held.forward.entry.size(), backward.size()};
+  if (held.backward) call.backward = dump::EntryPlace{held.forward.entry.size(), backward.size()};
   call.skip = why_not_called(start_.lists, api);
   plan.calls.push_back(std::move(call));
   const auto json = memory_source(held.forward.entry + backward, name);

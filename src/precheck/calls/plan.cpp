@@ -113,7 +113,7 @@ std::string why_not_called(const CallLists& lists, const ApiName& api, Framework
 CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
                     Framework wanted) {
   CallPlan plan;
-  std::unordered_map<std::string, EntryPlace> backwards;
+  std::unordered_map<std::string, dump::EntryPlace> backwards;
   std::unordered_set<std::string> forms;
   std::unordered_map<std::string, std::size_t> known;
   Entry entry;
@@ -131,7 +131,7 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
     const std::string api(name.substr(0, name.size() - ending.size()));
     const bool look = is_forward && filter;
     const std::size_t size = look ? stream.entry(entry, name).size() : stream.skip().size();
-    const EntryPlace place{stream.value_offset(), size};
+    const dump::EntryPlace place{stream.value_offset(), size};
     if (!is_forward) {
       backwards[api] = place;
       return;

@@ -8,23 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "dump/entry.hpp"
 #include "precheck/judgement/output.hpp"
 #include "support/byte_source.hpp"
 #include "support/command.hpp"
 
 namespace msprobe::precheck {
 
-/// The place of an entry's value in the file.
-struct EntryPlace {
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-};
-
 struct PlannedCall {
   ApiName api;
   std::string name;  // "Torch.matmul.0"
-  EntryPlace forward;
-  std::optional<EntryPlace> backward;
+  dump::EntryPlace forward;
+  std::optional<dump::EntryPlace> backward;
   std::string skip;  // why it is not called; empty: it is
 };
 

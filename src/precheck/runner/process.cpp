@@ -24,6 +24,7 @@
 #include "precheck/runner/fused_references.hpp"
 #include "precheck/runner/mindspore_runner.hpp"
 #include "precheck/runner/op_runner.hpp"
+#include "support/descriptor.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 
@@ -44,21 +45,6 @@ constexpr int kScript = 7;
 constexpr const char* kLoader =
     "import sys; sys.path[:] = [p for p in sys.path if p]; import os; "
     "exec(compile(os.pread(7, 1 << 20, 0).split(b'\\0')[0], '{}', 'exec'))";
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  int get() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 /// Moves a descriptor away from the numbers that a runner uses.
 Descriptor moved_up(int number) {
