@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
@@ -17,9 +18,11 @@ namespace {
 
 using dump::Item;
 using dump::Side;
+using measuring::elements_of;
+using measuring::unit_roundoff;
 
 std::string name_of(const Side& side, const Item& buffer) {
-  return fmt::format("{}.{}", module_path(side.text(side.apis[buffer.api].name)),
+  return fmt::format("{}.{}", pairing::module_path(side.text(side.apis[buffer.api].name)),
                      dump::split_last(side.name(buffer)).second);
 }
 
@@ -34,22 +37,22 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
     const auto partner = golden_buffers.find(name_of(target_, ours));
     if (partner == golden_buffers.end() || !ours.is_tensor) continue;
     const Item& theirs = golden_.buffers[partner->second];
-    const Tolerance tolerance = history_.precision->of(target_, ours, golden_, theirs);
-    const Measure measure = measuring::measure(target_, ours, golden_, theirs, tolerance);
+    const measuring::Tolerance tolerance = history_.precision->of(target_, ours, golden_, theirs);
+    const measuring::Measure measure = measuring::measure(target_, ours, golden_, theirs, tolerance);
     const bool other_size = elements_of(target_.text(ours.shape)) != elements_of(golden_.text(theirs.shape));
     const bool checksums = !measure.known && ours.has_checksum && theirs.has_checksum &&
                            target_.text(ours.checksum) != golden_.text(theirs.checksum);
-    const double e = other_size || checksums ? kInfinite : measure.known ? measure.e : 0;
+    const double e = other_size || checksums ? measuring::kInfinite : measure.known ? measure.e : 0;
     // Running statistics follow from earlier values.
     const double ahead = std::max(
         {history_.forward, history_.backward, history_.gradients, walk_.drift ? walk_.drift->largest : 0});
     const double u = std::max({unit_roundoff(target_.text(ours.dtype)),
-                               unit_roundoff(golden_.text(theirs.dtype)), kSingleRoundoff});
+                               unit_roundoff(golden_.text(theirs.dtype)), measuring::kSingleRoundoff});
     const double excess = e / (ahead + kFew * u);
     if (!(excess > walk_.threshold)) continue;
     // A table of another size may hold the same values; only the tensors that are computed from it can show a
     // fault.
-    const std::uint64_t content = content_key(target_, ours);
+    const std::uint64_t content = measuring::content_key(target_, ours);
     if (!other_size && contents_.find(content) == ContentMap::kUnknown)
       contents_.put(content, static_cast<std::uint32_t>(different_.size()));
     different_.push_back({finding_of(i, partner->second, checksums ? NAN : e, excess), ours.api});

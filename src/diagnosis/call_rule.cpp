@@ -8,12 +8,18 @@
 
 #include "diagnosis/argument_names.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
+using dump::Nature;
 using dump::State;
+using measuring::kSingleRoundoff;
+using measuring::unit_roundoff;
+using pairing::kNone;
+using pairing::place_text;
 
 constexpr std::size_t kMostRepeated = 4096;
 
@@ -61,7 +67,7 @@ double CallRule::judge(EntryPair& entry) {
       other_outputs = fmt::format("the checksum of {} differs", place_text(target_, walk_.item_of(i)));
     const bool setting = walk_.dtype_setting && walk_.dtype_setting->is(dtype, golden_dtype);
     const bool both = walk_.item_of(i).is_tensor && golden_.items[errors_.golden_item[i]].is_tensor;
-    if (difference.kind == Kind::argument && both && !same_dtype(dtype, golden_dtype) && !setting)
+    if (difference.kind == Kind::argument && both && !measuring::same_dtype(dtype, golden_dtype) && !setting)
       other_outputs =
           fmt::format("{} is {}, golden {}", place_text(target_, walk_.item_of(i)), dtype, golden_dtype);
   }
@@ -94,7 +100,7 @@ double CallRule::judge(EntryPair& entry) {
   const bool rearranged = difference.kind == Kind::shape && rearranged_ahead(entry) != nullptr;
   if (difference.kind == Kind::shape && walk_.any_evidence) entry.touched = true;
   const bool handed_on = (entry.touched && difference.kind != Kind::argument) || by_decision || rearranged;
-  Finding found = walk_.finding(entry, difference.kind, Rule::structure, kInfinite);
+  Finding found = walk_.finding(entry, difference.kind, Rule::structure, measuring::kInfinite);
   found.item = difference.item;
   found.place = difference.place;
   if (by_decision) walk_.flip(entry, 1);

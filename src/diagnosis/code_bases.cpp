@@ -22,6 +22,7 @@
 #include "diagnosis/parameter_map.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/stretch.hpp"
+#include "dump/side.hpp"
 #include "dump/stack_json.hpp"
 #include "measuring/rank_coverage.hpp"
 #include "pairing/places.hpp"
@@ -34,6 +35,8 @@ namespace {
 
 using dump::Side;
 using dump::State;
+using measuring::content_key;
+using pairing::kNone;
 
 /// Compares two implementations in one step of one rank.
 class Comparison {
@@ -105,7 +108,7 @@ class Comparison {
     const auto& operations = stretch.operations;
     if (std::find(operations.begin(), operations.end(), by_name.entry) != operations.end()) return true;
     if (!stretch.module.empty() &&
-        (stretch.module == by_name.module || stretch.module == module_path(by_name.entry)))
+        (stretch.module == by_name.module || stretch.module == pairing::module_path(by_name.entry)))
       return true;
     return stretch.target_api != kNone && by_name.target_api != kNone &&
            put_out_the_same(stretch.target_api, by_name.target_api);
@@ -147,7 +150,7 @@ class Comparison {
   /// Fills the rows of outputs that are the same. Nothing is known about the other rows.
   void fill_rows() {
     out_.golden_item = partners_of(ours_, theirs_, parameters_, meetings_);
-    out_.coverage = coverage_of(rank_, out_.golden_item);
+    out_.coverage = measuring::coverage_of(rank_, out_.golden_item);
     out_.error.resize(ours_.side.items.size(), NAN);
     out_.explained.resize(ours_.side.items.size(), NAN);
     out_.origin.resize(ours_.side.items.size(), Origin::not_compared);
@@ -305,7 +308,7 @@ class Comparison {
       largest = error;
       where = group.ours[0];
     }
-    if (largest <= kRoundingsOfPort * kSingleRoundoff) return;
+    if (largest <= kRoundingsOfPort * measuring::kSingleRoundoff) return;
     out_.notes.push_back(fmt::format(
         "{}: parameters differ by up to {}, as {}, after the updates before it: compare the optimizers if "
         "that is more than rounding makes; smaller errors in this step are not seen",
@@ -373,7 +376,7 @@ class Comparison {
     found.rule = Rule::source;
     found.confidence =
         found.operations.empty() && found.golden_operations.empty() ? Confidence::hint : Confidence::likely;
-    found.excess = kInfinite;
+    found.excess = measuring::kInfinite;
     found.order = 2 * std::uint64_t{found.target_api} + 1;
     found.entry = std::string(ours_.side.text(ours_.side.apis[found.target_api].name));
     if (golden_call != kNone) {

@@ -50,7 +50,7 @@ void note_communication_left_out(Walk& walk, std::uint32_t first) {
       continue;
     CommPlace place;
     place.api = api;
-    place.e_in = kInfinite;
+    place.e_in = measuring::kInfinite;
     place.call.operation = parsed.operation();
     place.call.call = call->second;
     walk.out.communication.push_back(std::move(place));

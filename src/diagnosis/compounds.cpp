@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "support/parallel.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 using dump::Direction;
 using dump::Side;
+using pairing::module_path;
 
 /// Marks the modules that contain anything recorded. Without construct.json these are the modules that
 /// contain other modules, and all modules where operations are recorded too.
@@ -96,7 +98,7 @@ void mark_compounds(Walk& walk) {
   });
   if (walk.construct != nullptr && walk.construct->size() > 0) {
     for (std::uint32_t i = 0; i < walk.golden.apis.size(); ++i) {
-      if (walk.alignment.target_of[i] != kNone)
+      if (walk.alignment.target_of[i] != pairing::kNone)
         walk.compound_golden[i] = walk.compound[walk.alignment.target_of[i]];
     }
   }

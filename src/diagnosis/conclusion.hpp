@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 
 namespace msprobe::diagnosis {

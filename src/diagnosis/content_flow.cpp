@@ -23,17 +23,22 @@ namespace {
 using dump::Item;
 using dump::Side;
 using dump::State;
+using measuring::elements_of;
+using pairing::Joins;
+using pairing::kNone;
+using pairing::module_path;
+using pairing::RankPart;
 
 Content described(std::uint32_t item, const dump::StatisticValues& statistics, const dump::TextPool& pool,
                   std::string_view dtype, std::string_view shape) {
-  const auto number = [&](dump::Statistic which) { return number_of(statistics[which], pool); };
+  const auto number = [&](dump::Statistic which) { return measuring::number_of(statistics[which], pool); };
   return {.item = item,
           .elements = elements_of(shape),
           .max = number(dump::kMax),
           .min = number(dump::kMin),
           .mean = number(dump::kMean),
           .norm = std::abs(number(dump::kNorm)),  // some recorders keep the sign of a single number
-          .u = unit_roundoff(dtype)};
+          .u = measuring::unit_roundoff(dtype)};
 }
 
 bool is_known(const Content& content) {
@@ -79,7 +84,7 @@ double error_between(const Content& content, const Content& golden) {
   if (content.elements != golden.elements) return NAN;
   const auto apart = [](double a, double b, double scale) {
     if (a == b || std::isnan(a) || std::isnan(b)) return 0.0;
-    return scale > 0 ? std::abs(a - b) / scale : kInfinite;
+    return scale > 0 ? std::abs(a - b) / scale : measuring::kInfinite;
   };
   // A loss may be the mean of logarithms on one side and of their negatives on the other.
   if (golden.elements == 1) return apart(content.norm, golden.norm, golden.norm);
@@ -134,10 +139,10 @@ class ContentFlow::Builder {
     const auto ranks = joins_ == nullptr ? 1U : static_cast<std::uint32_t>(joins_->ranks.size());
     for (std::uint32_t rank = 0; rank < ranks; ++rank) add_parameters(rank);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      for (const Entry& entry : entries_) add_call(entry, rank);
+      for (const NamedCall& entry : entries_) add_call(entry, rank);
     }
     if (joins_ != nullptr) {
-      for (const Entry& entry : entries_) {
+      for (const NamedCall& entry : entries_) {
         for (const std::uint32_t i : side_.apis[entry.api].items()) add_joints(i);
       }
     }
@@ -154,7 +159,7 @@ class ContentFlow::Builder {
   }
 
  private:
-  struct Entry {
+  struct NamedCall {
     std::uint32_t api = 0;
     dump::EntryName name;
   };
@@ -197,14 +202,14 @@ class ContentFlow::Builder {
     }
   }
 
-  void add_call(const Entry& entry, std::uint32_t rank) {
+  void add_call(const NamedCall& entry, std::uint32_t rank) {
     check_interrupt();
     outputs_.clear();
     for (const std::uint32_t i : side_.apis[entry.api].items()) {
       if (side_.items[i].state != State::output) continue;
       const auto found = content(i, rank);
       // A view computes nothing: its memory may not be written yet.
-      if (!found && is_nan(i, rank) && !is_view(entry.name.operation()))
+      if (!found && is_nan(i, rank) && !pairing::is_view(entry.name.operation()))
         flow_.first_nan_ = std::min(flow_.first_nan_, entry.api);
       // An operation in the module, or an input, has already given the tensor that the module hands on.
       const bool handed_on =
@@ -222,8 +227,8 @@ class ContentFlow::Builder {
       if (!found) continue;
       const std::uint32_t number = number_of_content(*found);
       if (std::find(taken_.begin(), taken_.end(), number) == taken_.end()) taken_.push_back(number);
-      const auto position = position_of(side_, item);
-      if (position && is_parameter_position(entry.name.operation(), *position))
+      const auto position = pairing::position_of(side_, item);
+      if (position && pairing::is_parameter_position(entry.name.operation(), *position))
         flow_.is_parameter_[number] = true;
     }
     for (const std::uint32_t each : taken_) {
@@ -360,8 +365,8 @@ class ContentFlow::Builder {
   void join_micro_batches() {
     std::map<std::string_view, std::vector<std::uint32_t>> by_base;
     std::size_t batches = 0;
-    for (const Entry& entry : entries_) by_base[entry.name.base].push_back(entry.api);
-    for (const Entry& entry : entries_) {
+    for (const NamedCall& entry : entries_) by_base[entry.name.base].push_back(entry.api);
+    for (const NamedCall& entry : entries_) {
       if (entry.name.is_module) batches = std::gcd(batches, by_base[entry.name.base].size());
     }
     flow_.micro_batches_ = std::max<std::size_t>(batches, 1);
@@ -428,7 +433,7 @@ class ContentFlow::Builder {
   const Joins* joins_;
   dump::Direction direction_;
   bool any_operation_ = false;
-  std::vector<Entry> entries_;
+  std::vector<NamedCall> entries_;
   Index index_;
   std::vector<Content> parameters_;  // of modules
   Index parameter_index_;

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
@@ -23,8 +22,8 @@ namespace msprobe::diagnosis {
 
 /// A tensor, however often it is recorded: its views and transposes have the same content.
 struct Content {
-  std::uint32_t item = 0;       // where it is recorded first
-  std::uint32_t maker = kNone;  // index of the call that made it; kNone: no recorded call did
+  std::uint32_t item = 0;                // where it is recorded first
+  std::uint32_t maker = pairing::kNone;  // index of the call that made it; kNone: no recorded call did
   std::uint64_t elements = 0;
   double max = 0;
   double min = 0;
@@ -60,7 +59,7 @@ class ContentFlow {
   /// its output is not the output of an operation. Tensors of one value, of bools and with NaN have no
   /// content. Where a call takes a part of another call's output, or several outputs in one, a call without
   /// an entry links them: it represents the code that no recorder wrote.
-  ContentFlow(const dump::Side& side, const Joins* joins, dump::Direction direction,
+  ContentFlow(const dump::Side& side, const pairing::Joins* joins, dump::Direction direction,
               const std::function<bool(std::uint32_t api)>& counts);
 
   const dump::Side& side() const { return *side_; }
@@ -68,7 +67,7 @@ class ContentFlow {
   const std::vector<std::uint32_t>& calls() const {
     return calls_;
   }  // by call: its entry; kNone: unrecorded code
-  bool is_recorded(std::uint32_t call) const { return calls_[call] != kNone; }
+  bool is_recorded(std::uint32_t call) const { return calls_[call] != pairing::kNone; }
   /// Contents that a call takes, each once, in the order of its inputs.
   std::span<const std::uint32_t> taken(std::uint32_t call) const { return taken_.of(call); }
   std::span<const std::uint32_t> given(std::uint32_t call) const { return given_.of(call); }
@@ -86,7 +85,7 @@ class ContentFlow {
   std::optional<Content> described(std::uint32_t item, std::uint32_t rank) const;
   /// Whether a recorded call made the content.
   bool is_made(std::uint32_t content) const {
-    return contents_[content].maker != kNone && is_recorded(contents_[content].maker);
+    return contents_[content].maker != pairing::kNone && is_recorded(contents_[content].maker);
   }
   /// The item where a module has the content as a parameter, or kNone.
   std::uint32_t parameter_item(std::uint32_t content) const { return parameter_item_[content]; }
@@ -126,15 +125,16 @@ class ContentFlow {
   Lists takers_;
   std::vector<Joint> joints_;
   std::size_t micro_batches_ = 1;
-  std::uint32_t first_nan_ = kNone;
+  std::uint32_t first_nan_ = pairing::kNone;
   std::vector<std::vector<std::uint32_t>> content_of_;  // by rank and item
-  const Joins* joins_ = nullptr;
+  const pairing::Joins* joins_ = nullptr;
   std::vector<bool> is_parameter_;  // by content
   std::vector<std::uint32_t> parameter_item_;
 };
 
 /// The flow of a model and its loss. An entry after the first backward that no module calls belongs to a
 /// separate function or an optimizer, and is left out. `construct` may be null.
-ContentFlow forward_flow(const dump::Side& side, const Joins* joins, const dump::ConstructTable* construct);
+ContentFlow forward_flow(const dump::Side& side, const pairing::Joins* joins,
+                         const dump::ConstructTable* construct);
 
 }  // namespace msprobe::diagnosis

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "diagnosis/flow.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
 
 using dump::Item;
 using dump::State;
+using pairing::kNone;
+using pairing::name_in_model;
 
 std::vector<std::uint32_t> partners_of(const Implementation& ours, const Implementation& theirs,
                                        const ParameterMap& parameters, const Meetings& meetings) {

@@ -17,7 +17,7 @@ namespace {
 /// show it.
 double foreseen(const Walk& walk, std::uint32_t item, std::uint32_t golden) {
   if (!walk.options.first) return walk.errors.e[item];
-  const Measure found = walk.errors.by_statistics_of(item, golden);
+  const measuring::Measure found = walk.errors.by_statistics_of(item, golden);
   return found.known ? found.e : NAN;
 }
 
@@ -28,7 +28,7 @@ void foresee_gradients(Walk& walk) {
     const dump::EntryName parsed = walk.target.parsed_name(api);
     if (parsed.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : walk.target.apis[api].items()) {
-      if (!walk.item_of(i).is_tensor || walk.errors.golden_item[i] == kNone) continue;
+      if (!walk.item_of(i).is_tensor || walk.errors.golden_item[i] == pairing::kNone) continue;
       const double e = foreseen(walk, i, walk.errors.golden_item[i]);
       if (!std::isfinite(e)) continue;
       walk.history.gradient_traces[gradient_key(parsed.base, walk.target.name(walk.item_of(i)))].error =
@@ -45,14 +45,15 @@ void assess_drift(Walk& walk) {
   std::vector<double> errors;
   ContentMap known;
   double u = 0;
-  for_each_parameter(walk.target, walk.errors.golden_item, [&](std::uint32_t item, std::uint32_t golden) {
-    const double own = unit_roundoff(walk.target.text(walk.item_of(item).dtype));
-    const std::uint64_t key = walk.golden_keys.of(golden);
-    if (own == 0 || known.find(key) != ContentMap::kUnknown) return;
-    known.put(key, golden);
-    u = std::max(u, own);
-    if (const double e = foreseen(walk, item, golden); std::isfinite(e)) errors.push_back(e);
-  });
+  pairing::for_each_parameter(
+      walk.target, walk.errors.golden_item, [&](std::uint32_t item, std::uint32_t golden) {
+        const double own = measuring::unit_roundoff(walk.target.text(walk.item_of(item).dtype));
+        const std::uint64_t key = walk.golden_keys.of(golden);
+        if (own == 0 || known.find(key) != ContentMap::kUnknown) return;
+        known.put(key, golden);
+        u = std::max(u, own);
+        if (const double e = foreseen(walk, item, golden); std::isfinite(e)) errors.push_back(e);
+      });
   walk.drift = drift_of(std::move(errors), u);
   if (walk.drift) foresee_gradients(walk);
 }

@@ -14,6 +14,9 @@
 
 namespace msprobe::diagnosis {
 
+using measuring::same_dtype;
+using measuring::unit_roundoff;
+
 bool is_extreme(double value, std::string_view dtype) {
   const double u = unit_roundoff(dtype);
   const int exponent = same_dtype(dtype, "torch.float16")   ? 15
@@ -36,7 +39,7 @@ std::optional<DtypeSetting> most_common(const dump::Side& target, const dump::Si
     return item.is_tensor && unit_roundoff(side.text(item.dtype)) > 0;
   };
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
-    if (golden_item[i] == kNone || !is_floating(target, target.items[i]) || !counts(target.items[i]))
+    if (golden_item[i] == pairing::kNone || !is_floating(target, target.items[i]) || !counts(target.items[i]))
       continue;
     const dump::Item& partner = golden.items[golden_item[i]];
     if (!is_floating(golden, partner) || std::max(unit_roundoff(target.text(target.items[i].dtype)),
@@ -74,7 +77,7 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   const auto is_output_of_product = [&](const dump::Item& item) {
     if (item.state != dump::State::output) return false;
     const dump::EntryName name = target.parsed_name(item.api);
-    return name.direction == dump::Direction::forward && is_product(name.operation());
+    return name.direction == dump::Direction::forward && pairing::is_product(name.operation());
   };
   const auto all_products = most_common(target, golden, golden_item, is_output_of_product);
   // Code outside of the automatic casting leaves some products in float32 on both sides, such as those of a

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 
 namespace msprobe::diagnosis {

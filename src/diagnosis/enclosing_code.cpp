@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
@@ -16,6 +17,7 @@ namespace {
 using dump::Direction;
 using dump::Side;
 using dump::State;
+using pairing::kNone;
 
 bool has_operations(const Side& side) {
   return std::any_of(side.apis.begin(), side.apis.end(), [&](const dump::Api& api) {
@@ -93,7 +95,7 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
   if (module == kNone && gradient) return;
   const std::uint32_t named = module == kNone ? child : module;
   finding.entry = walk_.target_name(named);
-  finding.module = module_path(finding.entry);
+  finding.module = pairing::module_path(finding.entry);
   if (alignment_.has_golden(named)) finding.golden_entry = walk_.golden_name(alignment_.golden_of[named]);
   if (module != kNone)
     finding.next = fmt::format("record {} again at level mix: it shows the operations there", finding.module);

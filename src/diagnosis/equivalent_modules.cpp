@@ -8,6 +8,7 @@
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/taken_gradients.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
@@ -16,6 +17,11 @@ namespace {
 using dump::Direction;
 using dump::Item;
 using dump::State;
+using measuring::content_key;
+using measuring::number_of;
+using measuring::unit_roundoff;
+using pairing::kNone;
+using pairing::module_path;
 
 /// The module and the number of its call, which are the same forward and backward.
 std::string call_of(std::string_view entry) {

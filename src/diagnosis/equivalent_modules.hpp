@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "diagnosis/item_errors.hpp"
+#include "dump/side.hpp"
 #include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
-
 namespace msprobe::diagnosis {
 
 /// In the order in which evidence of one entry counts (docs/how-it-decides.md, "Evidence").

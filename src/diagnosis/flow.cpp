@@ -12,7 +12,8 @@ namespace msprobe::diagnosis {
 ContentKeys::ContentKeys(const dump::Side& side, bool at_once) : side_(&side) {
   if (!at_once) return;
   keys_.resize(side.items.size());
-  parallel_blocks(keys_.size(), [&](std::size_t i) { keys_[i] = content_key(side, side.items[i]); });
+  parallel_blocks(keys_.size(),
+                  [&](std::size_t i) { keys_[i] = measuring::content_key(side, side.items[i]); });
 }
 
 std::size_t ContentMap::slot_of(std::uint64_t key) const {
@@ -23,9 +24,9 @@ std::size_t ContentMap::slot_of(std::uint64_t key) const {
 
 void ContentMap::grow() {
   constexpr std::size_t kFewest = 64;
-  std::vector<Slot> old(slots_.empty() ? kFewest : 2 * slots_.size());
+  std::vector<ContentSlot> old(slots_.empty() ? kFewest : 2 * slots_.size());
   old.swap(slots_);
-  for (const Slot& slot : old) {
+  for (const ContentSlot& slot : old) {
     if (slot.value != kUnknown) slots_[slot_of(std::uint64_t{slot.high} << 32 | slot.low)] = slot;
   }
 }
@@ -33,7 +34,7 @@ void ContentMap::grow() {
 void ContentMap::put(std::uint64_t key, std::uint32_t value) {
   if (key == 0) return;
   if (slots_.size() * 2 < (count_ + 1) * 3) grow();
-  Slot& slot = slots_[slot_of(key)];
+  ContentSlot& slot = slots_[slot_of(key)];
   if (slot.value == kUnknown) ++count_;
   slot = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), value};
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 #include "measuring/content_key.hpp"
 
@@ -18,7 +17,7 @@ class ContentKeys {
  public:
   ContentKeys(const dump::Side& side, bool at_once);
   std::uint64_t of(std::uint32_t item) const {
-    return keys_.empty() ? content_key(*side_, side_->items[item]) : keys_[item];
+    return keys_.empty() ? measuring::content_key(*side_, side_->items[item]) : keys_[item];
   }
   const dump::Side& side() const { return *side_; }
 
@@ -39,7 +38,7 @@ class ContentMap {
   std::size_t size() const { return count_; }
 
  private:
-  struct Slot {
+  struct ContentSlot {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
     std::uint32_t value = kUnknown;
@@ -50,7 +49,7 @@ class ContentMap {
   std::size_t slot_of(std::uint64_t key) const;
   void grow();
 
-  std::vector<Slot> slots_;  // as many as a power of two
+  std::vector<ContentSlot> slots_;  // as many as a power of two
   std::size_t count_ = 0;
 };
 

@@ -11,6 +11,7 @@
 
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {
@@ -20,6 +21,8 @@ using dump::Direction;
 using dump::Item;
 using dump::Side;
 using dump::State;
+using measuring::elements_of;
+using pairing::kNone;
 
 /// The gradients that arrive at the calls of a side.
 class ArrivingGradients {
@@ -103,7 +106,7 @@ GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& go
     const Item& other = golden.side().items[partner];
     if (elements_of(target.side().text(gradient.shape)) != elements_of(golden.side().text(other.shape)))
       continue;
-    const Measure measured = measure(target.side(), gradient, golden.side(), other);
+    const measuring::Measure measured = measuring::measure(target.side(), gradient, golden.side(), other);
     if (!measured.known || measured.blind) continue;
     const double equal = (half ? kGradientOfPortHalf : kGradientOfPort) + drift;
     if (measured.e <= equal) {

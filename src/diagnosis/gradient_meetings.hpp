@@ -17,8 +17,8 @@ struct GradientMeetings {
   /// Calls, in the order of execution, that lead from the last content in that order whose gradient differs
   /// to those whose gradient is the same. Empty: none differs.
   std::vector<std::uint32_t> calls;
-  std::uint32_t differs = kNone;  // that content
-  std::uint32_t golden_differs = kNone;
+  std::uint32_t differs = pairing::kNone;  // that content
+  std::uint32_t golden_differs = pairing::kNone;
   double error = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -15,6 +16,8 @@ using dump::Direction;
 using dump::Item;
 using dump::Side;
 using dump::State;
+using measuring::kInfinite;
+using pairing::kNone;
 
 constexpr std::size_t kNamed = 4;
 /// How many entries the search for the effect of a cut may cover.

@@ -12,6 +12,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/taken_gradients.hpp"
+#include "dump/side.hpp"
 #include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
@@ -21,7 +22,13 @@ namespace {
 
 using dump::Api;
 using dump::Item;
+using dump::Nature;
 using dump::State;
+using measuring::elements_of;
+using measuring::kSingleRoundoff;
+using measuring::number_of;
+using measuring::sizes_of;
+using pairing::kNone;
 
 }  // namespace
 
@@ -67,7 +74,7 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
     }
     // Where the call was not recorded, a vector can only be that of a bias or of a norm's parameters.
     const bool is_parameter = saved ? has_parameter_like(entry, alignment_.golden_of[forward], partner, input)
-                                    : sizes.size() == 1 && takes_parameters(entry.name.operation());
+                                    : sizes.size() == 1 && pairing::takes_parameters(entry.name.operation());
     if (!is_parameter) return 1;
     for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
       const Item& item = golden_.items[i];
@@ -95,8 +102,8 @@ bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t gold
   for (const std::uint32_t i : call.items()) {
     const Item& item = golden_.items[i];
     if (item.state != State::input || !item.is_tensor) continue;
-    const auto position = position_of(golden_, item);
-    const bool role = position && is_parameter_position(entry.name.operation(), *position);
+    const auto position = pairing::position_of(golden_, item);
+    const bool role = position && pairing::is_parameter_position(entry.name.operation(), *position);
     if (role && golden_.text(item.shape) == golden_.text(gradient.shape)) found = true;
     if (!role && input == 0) input = std::abs(number_of(golden_, item, dump::kNorm));
   }
@@ -107,7 +114,8 @@ bool GradientRule::has_parameter_like(const EntryPair& entry, std::uint32_t gold
 /// which may cancel; nothing for other gradients.
 std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
                                                     std::uint32_t index) const {
-  if (!is_elementwise(entry.name.operation()) || entry.nature == Nature::division) return std::nullopt;
+  if (!pairing::is_elementwise(entry.name.operation()) || entry.nature == Nature::division)
+    return std::nullopt;
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const bool product = entry.nature != Nature::sum;
   const std::uint64_t elements = elements_of(golden_.text(partner.shape));
@@ -169,7 +177,7 @@ double GradientRule::best_match(const EntryPair& entry, std::uint32_t index, dou
     const Item& other = golden_.items[i];
     if (other.state != State::output || !other.is_tensor || i == errors_.golden_item[index]) continue;
     if (golden_.text(other.shape) != target_.text(item.shape)) continue;
-    const Measure against = errors_.by_statistics_of(index, i);
+    const measuring::Measure against = errors_.by_statistics_of(index, i);
     if (against.known && against.e < best) best = against.e;
   }
   return best;
@@ -213,7 +221,7 @@ std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, do
   }
   if (!arrives) return {};
   const dump::EntryName name = walk_.target.parsed_name(taker);
-  const bool draws = nature_of(name.operation()) == Nature::random;
+  const bool draws = pairing::nature_of(name.operation()) == Nature::random;
   return fmt::format(
       "; {}.{} uses that output and its own gradient is right: its backward, whose results are not "
       "recorded, is wrong{}",
@@ -273,7 +281,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       if (walk_.is_too_small(entry, Rule::source, excess)) continue;
       Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
       found.item = i;
-      found.place = place_text(target_, walk_.item_of(i));
+      found.place = pairing::place_text(target_, walk_.item_of(i));
       const std::string born =
           std::isinf(walk_.e_of(i))
               ? non_finite_text(target_, walk_.item_of(i), golden_, golden_.items[errors_.golden_item[i]])
@@ -320,7 +328,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       const std::string_view dtype = target_.text(item.dtype);
       const std::string_view golden_dtype = golden_.text(golden_.items[errors_.golden_item[i]].dtype);
       const bool setting = walk_.dtype_setting && walk_.dtype_setting->is(dtype, golden_dtype);
-      if (!setting && !same_dtype(dtype, golden_dtype)) {
+      if (!setting && !measuring::same_dtype(dtype, golden_dtype)) {
         if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), entry.e_in, ahead, onset);
         continue;
       }
@@ -388,7 +396,7 @@ bool GradientRule::is_reduced_otherwise(const EntryPair& entry, std::uint32_t in
   const auto& theirs = golden_.header.training.optimizers;
   if (ours.size() != 1 || theirs.size() != 1) return false;
   if (!taken_) taken_.emplace(taken_norms(ours[0]), taken_norms(theirs[0]));
-  const std::string name = name_in_model(target_, walk_.item_of(index));
+  const std::string name = pairing::name_in_model(target_, walk_.item_of(index));
   const auto our_norm = taken_->first.find(name);
   const auto their_norm = taken_->second.find(name);
   if (our_norm == taken_->first.end() || their_norm == taken_->second.end()) return false;

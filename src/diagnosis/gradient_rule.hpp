@@ -15,6 +15,7 @@
 #include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
 #include "diagnosis/walk.hpp"
+#include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -29,7 +30,7 @@ class GradientRule : WalkRule {
         paths_(paths),
         calls_(calls),
         outputs_(outputs),
-        backward_of_(walk.target.apis.size(), kNone) {}
+        backward_of_(walk.target.apis.size(), pairing::kNone) {}
 
   void examine_backward(EntryPair& entry);
   void examine_parameters(EntryPair& entry);

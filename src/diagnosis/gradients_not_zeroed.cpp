@@ -12,10 +12,13 @@
 #include "diagnosis/limits.hpp"
 #include "diagnosis/step_rule.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
+
+using measuring::number_of;
 
 /// Gradients whose means differ clearly: `like` by the mean of the same side's step before, `unlike` by
 /// something else.
@@ -25,7 +28,7 @@ struct Account {
   double by_chance = 1;  // the probability that all of `like` agree by chance
 };
 /// The difference of a gradient's means on the two sides.
-struct Difference {
+struct MeanDifference {
   double value = 0;
   double error = 0;
   double target = 0;
@@ -42,26 +45,26 @@ struct Difference {
   bool is_before(double before) const { return std::abs(before) > kClearMean * error && equals(before); }
 };
 
-std::optional<Difference> difference(const StepView& step, std::string_view module, std::uint32_t index) {
+std::optional<MeanDifference> difference(const StepView& step, std::string_view module, std::uint32_t index) {
   const std::uint32_t partner = step.errors.golden_item[index];
   const dump::Item& item = step.target.items[index];
-  if (partner == kNone || !item.is_tensor) return std::nullopt;
+  if (partner == pairing::kNone || !item.is_tensor) return std::nullopt;
   const auto before = step.history.gradient_traces.find(gradient_key(module, step.target.name(item)));
   if (before == step.history.gradient_traces.end()) return std::nullopt;
   const dump::Item& other = step.golden.items[partner];
   const double ours = number_of(step.target, item, dump::kMean);
   const double theirs = number_of(step.golden, other, dump::kMean);
   const double norm = number_of(step.golden, other, dump::kNorm);
-  const auto elements = static_cast<double>(elements_of(step.golden.text(other.shape)));
-  const Tolerance tolerance = step.errors.tolerance_of(index, partner);
-  const double rounded =
-      std::max({tolerance.mean_sum, kSingleRoundoff, unit_roundoff(step.target.text(item.dtype))});
-  return Difference{.value = ours - theirs,
-                    .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
-                    .target = ours,
-                    .golden = theirs,
-                    .target_before = before->second.target_mean,
-                    .golden_before = before->second.golden_mean};
+  const auto elements = static_cast<double>(measuring::elements_of(step.golden.text(other.shape)));
+  const measuring::Tolerance tolerance = step.errors.tolerance_of(index, partner);
+  const double rounded = std::max({tolerance.mean_sum, measuring::kSingleRoundoff,
+                                   measuring::unit_roundoff(step.target.text(item.dtype))});
+  return MeanDifference{.value = ours - theirs,
+                        .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
+                        .target = ours,
+                        .golden = theirs,
+                        .target_before = before->second.target_mean,
+                        .golden_before = before->second.golden_mean};
 }
 
 StepExplanation explanation(Account&& account, const std::vector<std::uint32_t>& unclear, bool of_target) {
@@ -70,7 +73,7 @@ StepExplanation explanation(Account&& account, const std::vector<std::uint32_t>&
   finding.kind = Kind::gradient;
   finding.rule = Rule::source;
   finding.confidence = account.by_chance <= kChanceOfCertain ? Confidence::certain : Confidence::likely;
-  finding.excess = kInfinite;
+  finding.excess = measuring::kInfinite;
   finding.concerned = account.like.size();
   const char* const whose = of_target ? "this run" : "golden";
   const char* const other = of_target ? "golden" : "this run";
@@ -98,7 +101,7 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
     const dump::EntryName name = side.parsed_name(api);
     if (name.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : side.apis[api].items()) {
-      const std::optional<Difference> found = difference(step, name.base, i);
+      const std::optional<MeanDifference> found = difference(step, name.base, i);
       if (!found) continue;
       if (!found->is_clear()) {
         if (step.errors.by_statistics_of(i, step.errors.golden_item[i]).e > 0) unclear.push_back(i);

@@ -17,8 +17,10 @@ namespace msprobe::diagnosis {
 using dump::Item;
 using dump::Side;
 using dump::State;
+using pairing::kNone;
+using pairing::module_path;
 
-Implementation::Implementation(const Side& of, const Joins* joins,
+Implementation::Implementation(const Side& of, const pairing::Joins* joins,
                                const std::shared_ptr<const dump::ConstructBeside>& beside)
     : side(of), construct_(beside ? &beside->table() : nullptr), flow(forward_flow(of, joins, construct_)) {}
 
@@ -68,10 +70,10 @@ std::pair<std::uint64_t, double> Implementation::gradients() const {
   std::uint64_t elements = 0;
   double norm = 0;
   for (const Item& item : side.items) {
-    const std::uint64_t key = item.state == State::parameters_grad ? content_key(side, item) : 0;
+    const std::uint64_t key = item.state == State::parameters_grad ? measuring::content_key(side, item) : 0;
     if (key == 0 || !known.insert(key).second) continue;
-    elements += elements_of(side.text(item.shape));
-    norm = std::hypot(norm, number_of(side, item, dump::kNorm));
+    elements += measuring::elements_of(side.text(item.shape));
+    norm = std::hypot(norm, measuring::number_of(side, item, dump::kNorm));
   }
   return {elements, norm};
 }
@@ -94,7 +96,7 @@ std::vector<std::string> Implementation::names(const std::vector<std::uint32_t>&
 }
 
 double Implementation::coarsest() const {
-  double u = kSingleRoundoff;
+  double u = measuring::kSingleRoundoff;
   for (const Content& content : flow.contents()) u = std::max(u, content.u);
   return u;
 }

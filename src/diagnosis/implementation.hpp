@@ -12,13 +12,14 @@
 #include "diagnosis/content_flow.hpp"
 #include "diagnosis/meeting_points.hpp"
 #include "dump/construct_json.hpp"
+#include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
 
 class Implementation {
  public:
   /// `of` outlives it; `joins` and `beside` may be null.
-  Implementation(const dump::Side& of, const Joins* joins,
+  Implementation(const dump::Side& of, const pairing::Joins* joins,
                  const std::shared_ptr<const dump::ConstructBeside>& beside);
 
   std::string module(std::uint32_t call) const;

@@ -11,6 +11,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 
@@ -20,6 +21,15 @@ namespace {
 using dump::Api;
 using dump::Item;
 using dump::State;
+using measuring::elements_of;
+using measuring::kSingleRoundoff;
+using measuring::number_of;
+using measuring::unit_roundoff;
+using pairing::is_parameter_position;
+using pairing::kNone;
+using pairing::module_path;
+using pairing::place_text;
+using pairing::position_of;
 
 constexpr std::size_t kMostDataPlaces = 4096;
 
@@ -88,7 +98,8 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   bool golden_known = golden_from != kNone;
   if (known && golden_known) prefer_partners(index, from, golden_from);
   // Two states of an optimizer may happen to be equal on one side; then neither comes from the other.
-  const bool updates = entry.optimizer || (largest_.gradients > 0 && is_in_place(entry.name.operation()));
+  const bool updates =
+      entry.optimizer || (largest_.gradients > 0 && pairing::is_in_place(entry.name.operation()));
   if (updates && known != golden_known) {
     const bool paired = known ? alignment_.has_golden(target_.items[from].api)
                               : alignment_.target_of[golden_.items[golden_from].api] != kNone;
@@ -161,7 +172,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   // earlier.
   const std::optional<double> data = data_error(entry, index);
   // Rounding and drift do not change integers, except after a decision that flipped.
-  const bool settled = is_integer(target_.text(item.dtype));
+  const bool settled = measuring::is_integer(target_.text(item.dtype));
   const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
   // Unrecorded code may select elements whose errors the statistics of a half type hide.
   const double hidden = derived && !walk_.tensors ? largest_.coarsest / kFew : 0;
@@ -242,10 +253,10 @@ bool InputRule::is_read(const EntryPair& view) const {
       if (walk_.item_of(i).state != State::input || !given.contains(walk_.target_keys.of(i))) continue;
       takes = true;
       const bool written =
-          only_writes(parsed.operation()) && target_.name(walk_.item_of(i)).ends_with(".input.0");
+          pairing::only_writes(parsed.operation()) && target_.name(walk_.item_of(i)).ends_with(".input.0");
       reads = reads || !written;
     }
-    if (takes && is_view(parsed.operation())) {
+    if (takes && pairing::is_view(parsed.operation())) {
       take_outputs(api);
     } else if (reads) {
       return true;
@@ -316,7 +327,7 @@ std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t i
 /// in which sums were rounded.
 bool InputRule::are_same_elements(std::uint32_t index) const {
   const std::uint32_t partner = errors_.golden_item[index];
-  const Measure statistics = errors_.by_statistics_of(index, partner);
+  const measuring::Measure statistics = errors_.by_statistics_of(index, partner);
   return statistics.known && statistics.e <= kFew * kSingleRoundoff &&
          walk_.reading.same_elements(index, partner);
 }

@@ -6,6 +6,7 @@
 
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "pairing/item_partners.hpp"
 #include "support/parallel.hpp"
 
@@ -16,6 +17,14 @@ using dump::Direction;
 using dump::Item;
 using dump::Side;
 using dump::State;
+using measuring::elements_of;
+using measuring::kSingleRoundoff;
+using measuring::Measure;
+using measuring::number_of;
+using measuring::sizes_of;
+using measuring::Tolerance;
+using measuring::unit_roundoff;
+using pairing::kNone;
 
 void raise_to(float& largest, float value) {
   if (value > largest) largest = value;
@@ -68,9 +77,9 @@ bool is_truth(const Side& side, const Item& item) {
 
 }  // namespace
 
-ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
-                       const MeasureEntry& measure_entry)
-    : golden_item(pair_items(rank.target, rank.golden, *rank.alignment)),
+ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const measuring::StatisticsPrecision& precision,
+                       bool lazily, const MeasureEntry& measure_entry)
+    : golden_item(pairing::pair_items(rank.target, rank.golden, *rank.alignment)),
       loss_scale(diagnosis::loss_scale(rank.target, rank.golden, *rank.alignment, golden_item)),
       rank_(rank),
       precision_(precision),
@@ -167,7 +176,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
   const bool forward = of_call && name.direction == Direction::forward;
   const LossScale* const scale = scale_at(api);
   bool takes_scaled = false;
-  if (forward && is_commutative(name.operation())) exchange_operands(api);
+  if (forward && pairing::is_commutative(name.operation())) exchange_operands(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (!item.is_tensor) continue;
@@ -227,7 +236,7 @@ void ItemErrors::measure_items(std::uint32_t api) {
     if (item.state == State::output && roundoff > 0) raise_to(output[api], e[i]);
   }
   if (of_call && name.direction == Direction::forward) leave_out_overwritten(api, name.operation());
-  if (backward && is_activation(name.operation())) leave_out_unmasked(api);
+  if (backward && pairing::is_activation(name.operation())) leave_out_unmasked(api);
   for (const std::uint32_t i : target.apis[api].items()) {
     if (std::isnan(e[i])) continue;
     raise_to(anything[api], e[i]);
@@ -267,7 +276,7 @@ void ItemErrors::exchange_operands(std::uint32_t api) {
 /// are equal, the input was equal.
 void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view operation) {
   const Side& target = rank_.target;
-  const bool adds_product = is_product(operation);
+  const bool adds_product = pairing::is_product(operation);
   bool scaled_by_zero = false;  // `beta=0`
   bool same_left = false;
   for (const std::uint32_t i : target.apis[api].items()) {
@@ -279,7 +288,8 @@ void ItemErrors::leave_out_overwritten(std::uint32_t api, std::string_view opera
     same_left = e[i] == 0;
     if (!same_left) break;
   }
-  const bool writes = only_writes(operation) || scaled_by_zero || (is_in_place(operation) && same_left);
+  const bool writes =
+      pairing::only_writes(operation) || scaled_by_zero || (pairing::is_in_place(operation) && same_left);
   for (const std::uint32_t i : target.apis[api].items()) {
     const Item& item = target.items[i];
     if (!item.is_tensor || item.state != State::input || std::isnan(e[i]) || e[i] == 0) continue;

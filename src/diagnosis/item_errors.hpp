@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/loss_scale.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/structure.hpp"
@@ -36,8 +35,8 @@ class ItemErrors {
  public:
   /// `lazily`: an entry and its items are measured only when they are asked for. `measure_entry`, if given,
   /// measures their tensors then.
-  ItemErrors(const measuring::MeasuredRank& rank, const StatisticsPrecision& precision, bool lazily,
-             const MeasureEntry& measure_entry);
+  ItemErrors(const measuring::MeasuredRank& rank, const measuring::StatisticsPrecision& precision,
+             bool lazily, const MeasureEntry& measure_entry);
 
   /// Measures an entry and its items, once.
   void measure(std::uint32_t api);
@@ -65,10 +64,10 @@ class ItemErrors {
 
   /// The scale of the loss at an entry; null where it changes nothing.
   const LossScale* scale_at(std::uint32_t api) const;
-  Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;
+  measuring::Tolerance tolerance_of(std::uint32_t item, std::uint32_t golden) const;
   /// The error by the statistics of both items, within their precision; the item has `factor` times golden's
   /// value.
-  Measure by_statistics_of(std::uint32_t item, std::uint32_t golden, double factor = 1) const;
+  measuring::Measure by_statistics_of(std::uint32_t item, std::uint32_t golden, double factor = 1) const;
 
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
@@ -86,12 +85,12 @@ class ItemErrors {
 
   /// The error where one side has the item times the scale of the loss, or computed through it; nothing for
   /// other items.
-  std::optional<Measure> without_scale(std::uint32_t item) const;
+  std::optional<measuring::Measure> without_scale(std::uint32_t item) const;
   /// The error from tensors; nothing where a pair has no tensors, so that its statistics are used.
-  std::optional<Measure> from_tensors(std::uint32_t item) const;
+  std::optional<measuring::Measure> from_tensors(std::uint32_t item) const;
 
   const measuring::MeasuredRank& rank_;
-  const StatisticsPrecision& precision_;
+  const measuring::StatisticsPrecision& precision_;
   MeasureEntry measure_entry_;
   std::vector<std::uint32_t> row_of_;  // by item under test: its first row, or kNone
   TextIndex names_;

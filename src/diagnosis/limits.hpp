@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "diagnosis/imports.hpp"
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {
@@ -79,7 +78,7 @@ inline constexpr double kHalfRoundoff = 0x1p-11;
 /// The error that a right kernel collects in float32. It applies to a kernel that replay computes again and
 /// to one that no recorder wrote, for example a loss. It bounds a pairwise sum of 2^16 numbers (Higham,
 /// section 4.2). Chosen, not measured.
-inline constexpr double kRightKernel = 16 * kSingleRoundoff;
+inline constexpr double kRightKernel = 16 * measuring::kSingleRoundoff;
 /// The roundoff of fused recurrent kernels of GPUs is this many times larger, because they approximate the
 /// functions within.
 /// Measured: errors up to 7.3e-6 in float32, which is 122 u.

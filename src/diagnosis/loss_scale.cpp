@@ -19,6 +19,10 @@ using dump::Direction;
 using dump::Item;
 using dump::Side;
 using dump::Training;
+using measuring::elements_of;
+using measuring::number_of;
+using pairing::Alignment;
+using pairing::kNone;
 
 /// Chosen: the number of first gradients of a backward. A fault of the model may change later ones.
 constexpr std::size_t kFirstGradients = 8;
@@ -100,7 +104,8 @@ bool is_clipped_away(const Side& target, const Side& golden, const std::vector<s
   std::size_t scaled = 0;
   each_ratio_behind(target, golden, golden_item,
                     [&](std::string_view operation, const Item& item, double ratio) {
-                      if (!gives_size(operation) || elements_of(target.text(item.shape)) != 1) return;
+                      if (!pairing::gives_size(operation) || elements_of(target.text(item.shape)) != 1)
+                        return;
                       ++norms;
                       if (is_same_factor(ratio, factor)) ++scaled;
                     });
@@ -116,8 +121,8 @@ std::vector<double> scales_of(const Side& side) {
   const std::uint32_t end = first_backward(side);
   for (std::uint32_t api = end > kLast ? end - kLast : 0; api < end; ++api) {
     const dump::EntryName name = side.parsed_name(api);
-    const bool multiplies =
-        is_elementwise(name.operation()) && nature_of(name.operation()) == Nature::ordinary;
+    const bool multiplies = pairing::is_elementwise(name.operation()) &&
+                            pairing::nature_of(name.operation()) == dump::Nature::ordinary;
     if (name.direction != Direction::forward || !multiplies) continue;
     bool number = false;
     std::vector<double> factors;

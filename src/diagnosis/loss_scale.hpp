@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 #include "pairing/alignment.hpp"
 
@@ -19,7 +18,7 @@ struct LossScale {
   double golden = 0;
   /// The entry of the target where gradients first overflow, if they do in one run, whose optimizer then
   /// makes no step.
-  std::uint32_t overflow = kNone;
+  std::uint32_t overflow = pairing::kNone;
   bool skips = false;                 // this run skips the step
   std::uint32_t first_backward = 0;   // entry under test
   std::uint32_t behind_backward = 0;  // first entry after the last backward
@@ -35,7 +34,7 @@ struct LossScale {
 /// backward have one factor, which products of the loss explain, or which what the optimizer takes has not.
 /// `golden_item`: by item of the target, or kNone.
 std::optional<LossScale> loss_scale(const dump::Side& target, const dump::Side& golden,
-                                    const Alignment& alignment,
+                                    const pairing::Alignment& alignment,
                                     const std::vector<std::uint32_t>& golden_item);
 
 }  // namespace msprobe::diagnosis

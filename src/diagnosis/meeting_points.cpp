@@ -14,8 +14,10 @@
 namespace msprobe::diagnosis {
 namespace {
 
+using pairing::kNone;
+
 /// Statistics that are nearer than this do not agree by chance: 64 roundoffs of float32.
-constexpr double kExact = kRoundingsOfPort * kSingleRoundoff;
+constexpr double kExact = kRoundingsOfPort * measuring::kSingleRoundoff;
 /// If many contents have the same norm, this many with the nearest largest elements on each side are looked
 /// at.
 constexpr std::ptrdiff_t kMostNearby = 16;

@@ -9,12 +9,17 @@
 namespace msprobe::diagnosis {
 namespace {
 
+using dump::Item;
+using dump::Side;
+using measuring::open_data;
+using measuring::PythonRules;
+
 class ThirdDump final : public NoiseFloor {
  public:
   ThirdDump(const dump::RankDump& third, const Side& golden, const PythonRules& python)
       : golden_(golden),
         python_(python),
-        third_(load_side(third, {.stacks = false, .stack_json = {}})),
+        third_(dump::load_side(third, {.stacks = false, .stack_json = {}})),
         partners_(pairing::pair_items(golden_, third_, pairing::align(golden_, third_))) {}
 
   diagnosis::Noise operator()(std::uint32_t golden_item) const override {
@@ -23,7 +28,8 @@ class ThirdDump final : public NoiseFloor {
     const Item& third = third_.items[partners_[golden_item]];
     measuring::Measure measure = measuring::measure(third_, third, golden_, golden);
     if (golden.data_name != 0 && third.data_name != 0) {
-      measure = compare_tensors(open_data(third_, third), open_data(golden_, golden), python_).measure;
+      measure =
+          measuring::compare_tensors(open_data(third_, third), open_data(golden_, golden), python_).measure;
     }
     return {.error = measure.known ? measure.e : 0};
   }

@@ -8,9 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "diagnosis/imports.hpp"
+#include "dump/side.hpp"
 #include "measuring/tensor_metrics.hpp"
-#include "pairing/side.hpp"
 #include "support/byte_source.hpp"
 
 namespace msprobe::diagnosis {
@@ -41,10 +40,10 @@ class NoiseFloor {
 
 /// Reads the noise floor from a third dump, or from a csv file of free_benchmark in its place. Throws what
 /// the readers throw. `golden` must outlive it.
-std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const Side& golden,
-                                        const PythonRules& python);
+std::unique_ptr<NoiseFloor> noise_floor(const dump::RankDump& third, const dump::Side& golden,
+                                        const measuring::PythonRules& python);
 
 /// For tests and fuzzing.
-std::unique_ptr<NoiseFloor> noise_of_unstable_calls(const ByteSource& csv, const Side& golden);
+std::unique_ptr<NoiseFloor> noise_of_unstable_calls(const ByteSource& csv, const dump::Side& golden);
 
 }  // namespace msprobe::diagnosis

@@ -11,6 +11,7 @@
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/taken_gradients.hpp"
+#include "dump/side.hpp"
 #include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "support/text.hpp"
@@ -21,6 +22,8 @@ namespace {
 using dump::Direction;
 using dump::Side;
 using dump::State;
+using measuring::kInfinite;
+using pairing::kNone;
 
 /// How many entries after a run may show its effect, if no entry takes its outputs.
 constexpr unsigned kLooks = 8;
@@ -30,7 +33,8 @@ constexpr std::size_t kShownOfRun = 4;
 double coarsest_of(const Side& side, std::uint32_t api) {
   double u = 0;
   for (const std::uint32_t i : side.apis[api].items()) {
-    if (side.items[i].state == State::output) u = std::max(u, unit_roundoff(side.text(side.items[i].dtype)));
+    if (side.items[i].state == State::output)
+      u = std::max(u, measuring::unit_roundoff(side.text(side.items[i].dtype)));
   }
   return u;
 }
@@ -46,12 +50,13 @@ std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_
   for (const std::uint32_t api : entries) {
     const dump::EntryName parsed = side.parsed_name(api);
     const std::string_view operation = parsed.operation();
-    const bool takes = may_normalise(operation) || nature_of(operation) == Nature::sum;
+    const bool takes =
+        pairing::may_normalise(operation) || pairing::nature_of(operation) == dump::Nature::sum;
     for (const std::uint32_t i : side.apis[api].items()) {
       const dump::Item& item = side.items[i];
       if (!takes || item.is_tensor || item.state != State::input) continue;
       if (side.text(item.dtype) != "<class 'float'>") continue;
-      const double value = number_of(side, item, dump::kMax);
+      const double value = measuring::number_of(side, item, dump::kMax);
       if (value > 0 && value < kLargestEpsilon) found.push_back(value);
     }
   }
@@ -427,7 +432,7 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
   const auto& beside = &side == &target_ ? walk_.rank.target_construct : walk_.rank.golden_construct;
   const std::string_view entry = side.text(side.apis[api].name);
   const dump::EntryName name = side.parsed_name(api);
-  if (!is_in_place(name.operation())) return {};
+  if (!pairing::is_in_place(name.operation())) return {};
   // An optimizer may change gradients as part of its step.
   if (beside && dump::is_of_optimizer(beside->table().parent(entry))) return {};
   std::uint64_t taken = 0;
@@ -439,8 +444,9 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
   }
   const std::uint32_t gradient = gradients.find(taken);
   if (gradient == ContentMap::kUnknown || given == 0 || given == taken) return {};
-  return side.items[gradient].state == State::parameters_grad ? name_in_model(side, side.items[gradient])
-                                                              : "";
+  return side.items[gradient].state == State::parameters_grad
+             ? pairing::name_in_model(side, side.items[gradient])
+             : "";
 }
 
 /// Reports a run that changes a gradient after the backward. The changed gradient goes into the optimizer,

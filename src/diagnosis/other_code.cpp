@@ -11,6 +11,7 @@
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
@@ -22,13 +23,14 @@ using dump::Direction;
 using dump::Item;
 using dump::Side;
 using dump::State;
+using pairing::kNone;
 
 /// The paths of the modules that have recorded parameters or gradients of parameters.
 std::set<std::string> parameter_paths(const Side& side) {
   std::set<std::string> found;
   for (const Item& item : side.items) {
     if (item.state != State::parameters && item.state != State::parameters_grad) continue;
-    found.insert(without_wrappers(module_path(side.text(side.apis[item.api].name))));
+    found.insert(pairing::without_wrappers(pairing::module_path(side.text(side.apis[item.api].name))));
   }
   return found;
 }
@@ -44,10 +46,10 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
     const dump::EntryName name = side.parsed_name(api);
     std::uint64_t elements = 0;
     for (const std::uint32_t i : side.apis[api].items()) {
-      const auto position = position_of(side, side.items[i]);
+      const auto position = pairing::position_of(side, side.items[i]);
       if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
-          is_parameter_position(name.operation(), *position))
-        elements += elements_of(side.text(side.items[i].shape));
+          pairing::is_parameter_position(name.operation(), *position))
+        elements += measuring::elements_of(side.text(side.items[i].shape));
     }
     return elements;
   };
@@ -89,8 +91,8 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   const std::set<std::string> theirs = parameter_paths(rank.golden);
   const std::size_t fewest = std::min(ours.size(), theirs.size());
   const std::size_t most_modules = std::max(ours.size(), theirs.size());
-  if (of_other_operations(rank.target, rank.golden)) return false;
-  const Alignment& alignment = *rank.alignment;
+  if (pairing::of_other_operations(rank.target, rank.golden)) return false;
+  const pairing::Alignment& alignment = *rank.alignment;
   if (is_beginning(rank.target, alignment.golden_of, rank.golden, alignment.target_of) ||
       is_beginning(rank.golden, alignment.target_of, rank.target, alignment.golden_of))
     return false;
@@ -124,7 +126,9 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
 }
 
 bool are_two_layouts(const measuring::MeasuredRank& rank) {
-  const auto ranks = [](const std::shared_ptr<Joins>& joins) { return joins ? joins->ranks.size() : 1; };
+  const auto ranks = [](const std::shared_ptr<pairing::Joins>& joins) {
+    return joins ? joins->ranks.size() : 1;
+  };
   return ranks(rank.target_joins) != ranks(rank.golden_joins);
 }
 

@@ -7,24 +7,32 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
 using dump::Item;
+using dump::Nature;
 using dump::State;
+using measuring::elements_of;
+using measuring::kSingleRoundoff;
+using measuring::number_of;
+using measuring::unit_roundoff;
+using pairing::kNone;
+using pairing::place_text;
 
 /// Products whose inputs were rounded to the 11 bits of TF32.
 bool like_tf32(std::string_view operation, double error, double u) {
-  return u == kSingleRoundoff && error > kLeastTf32 && error < kMostTf32 && is_product(operation);
+  return u == kSingleRoundoff && error > kLeastTf32 && error < kMostTf32 && pairing::is_product(operation);
 }
 
 }  // namespace
 
 /// Whether the entry multiplies a tensor by itself, as the second moment of Adam does.
 bool OutputRule::is_square(const EntryPair& entry) const {
-  if (!is_elementwise(entry.name.operation()) || entry.nature != Nature::ordinary) return false;
+  if (!pairing::is_elementwise(entry.name.operation()) || entry.nature != Nature::ordinary) return false;
   std::uint64_t before = 0;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
@@ -265,7 +273,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
       if (const std::string integers = integers_without_sums(entry); !integers.empty())
         words += fmt::format("; only the largest and smallest integers of {} are recorded: others may differ",
                              integers);
-      if (entry.worst_in > 0 && !entry.name.is_module && !is_known_operation(entry.name.operation()))
+      if (entry.worst_in > 0 && !entry.name.is_module && !pairing::is_known_operation(entry.name.operation()))
         words += fmt::format("; {} is an operation that msprobe does not know: it may amplify errors",
                              entry.name.operation());
       const double most = noise_of(index).element;
@@ -328,7 +336,7 @@ std::string OutputRule::overflow_of(std::uint32_t index) const {
   };
   const double our_largest = largest(target_, ours);
   const double their_largest = largest(golden_, theirs);
-  const auto is_half = [](std::string_view dtype) { return same_dtype(dtype, "torch.float16"); };
+  const auto is_half = [](std::string_view dtype) { return measuring::same_dtype(dtype, "torch.float16"); };
   const bool here =
       !std::isfinite(our_largest) && is_half(target_.text(ours.dtype)) && their_largest > kLargestHalf;
   const bool there =
@@ -368,9 +376,9 @@ std::string OutputRule::unordered_inputs(const EntryPair& entry) const {
     const Item& item = walk_.item_of(i);
     if (item.state != State::input || errors_.golden_item[i] == kNone || !item.is_tensor) continue;
     const std::uint64_t key = walk_.target_keys.of(i);
-    const auto position = position_of(target_, item);
+    const auto position = pairing::position_of(target_, item);
     const bool parameter = walk_.parameter_items.find(key) != ContentMap::kUnknown ||
-                           (position && is_parameter_position(entry.name.operation(), *position));
+                           (position && pairing::is_parameter_position(entry.name.operation(), *position));
     if (parameter || unit_roundoff(target_.text(item.dtype)) == 0 || ++named > kNamed) continue;
     const std::uint32_t from = walk_.target_flow.find(key);
     text += fmt::format(
@@ -386,7 +394,7 @@ std::string OutputRule::integers_without_sums(const EntryPair& entry) const {
     const Item& item = walk_.item_of(i);
     if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone || item.has_checksum)
       continue;
-    if (!is_integer(target_.text(item.dtype))) continue;
+    if (!measuring::is_integer(target_.text(item.dtype))) continue;
     const Item& partner = golden_.items[errors_.golden_item[i]];
     const bool summed =
         dump::is_recorded(item.statistics[dump::kNorm]) && dump::is_recorded(partner.statistics[dump::kNorm]);

@@ -2,7 +2,6 @@
 // Packs the data that is kept of a rank until all ranks are judged together, to send it between processes.
 #pragma once
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "dump/communication_packet.hpp"
 #include "support/packet.hpp"

@@ -12,12 +12,15 @@
 
 #include "diagnosis/limits.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
 
 using dump::State;
+using pairing::kNone;
+using pairing::name_in_model;
 
 /// The gradients of a parameter, each content once.
 using Gradients = std::vector<Content>;

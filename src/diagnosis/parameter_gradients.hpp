@@ -14,8 +14,8 @@ struct ParameterGradients {
   std::uint64_t compared = 0;  // groups of parameters
   std::uint64_t unknown = 0;   // groups with no gradient or several on one side
   std::uint32_t other =
-      kNone;         // the parameter nearest to the loss whose gradient differs; kNone: no gradient does
-  std::string said;  // the words about it that follow its name
+      pairing::kNone;  // the parameter nearest to the loss whose gradient differs; kNone: no gradient does
+  std::string said;    // the words about it that follow its name
 };
 
 /// Compares the gradient of each parameter that both sides share. It compares nothing where one side records

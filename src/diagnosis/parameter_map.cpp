@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/places.hpp"
 #include "support/interrupt.hpp"
@@ -16,6 +17,9 @@
 
 namespace msprobe::diagnosis {
 namespace {
+
+using measuring::kInfinite;
+using pairing::kNone;
 
 /// Joined norms are off by the rounding of each norm. Chosen: 160 roundoffs of float32.
 constexpr double kSumOfSquares = 1e-5;
@@ -76,7 +80,8 @@ std::vector<Sequence> sequences_of(const ContentFlow& flow, const std::vector<st
   std::map<std::size_t, std::vector<std::uint32_t>> by_axes;
   for (const std::uint32_t each : parameters) {
     const dump::Side& side = flow.side();
-    by_axes[sizes_of(side.text(side.items[flow.contents()[each].item].shape)).size()].push_back(each);
+    by_axes[measuring::sizes_of(side.text(side.items[flow.contents()[each].item].shape)).size()].push_back(
+        each);
   }
   std::vector<Sequence> found;
   for (const auto& [axes, contents] : by_axes) {
@@ -271,7 +276,8 @@ std::uint32_t parameter_place(const ContentFlow& flow, std::uint32_t content) {
 std::string parameter_name(const ContentFlow& flow, std::uint32_t content) {
   const dump::Side& side = flow.side();
   const dump::Item& item = side.items[parameter_place(flow, content)];
-  return item.state == dump::State::parameters ? name_in_model(side, item) : std::string(side.name(item));
+  return item.state == dump::State::parameters ? pairing::name_in_model(side, item)
+                                               : std::string(side.name(item));
 }
 
 }  // namespace msprobe::diagnosis

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "pairing/updates.hpp"
@@ -21,6 +22,16 @@ namespace {
 
 using dump::Item;
 using dump::Side;
+using measuring::elements_of;
+using measuring::number_of;
+using measuring::sizes_of;
+using measuring::unit_roundoff;
+using pairing::is_parameter_position;
+using pairing::kNone;
+using pairing::name_in_model;
+using pairing::place_of;
+using pairing::place_text;
+using pairing::position_of;
 
 /// With as many digits as tell it from 1.
 std::string factor_text(double factor) {
@@ -90,7 +101,7 @@ std::optional<double> ParameterRule::gradient_error(std::uint64_t key) const {
 }
 
 /// The inputs that calls take as parameters, where no parameters of modules are recorded (L1).
-const ParameterRule::Taken& ParameterRule::taken() {
+const ParameterRule::TakenContents& ParameterRule::taken() {
   if (taken_) return *taken_;
   taken_.emplace();
   const auto collect = [](const Side& side, const ContentKeys& keys, ContentMap& contents) {
@@ -158,7 +169,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
     ++walk_.others_parameters;
     return true;
   }
-  Finding found = walk_.finding(entry, Kind::feed, Rule::source, kInfinite);
+  Finding found = walk_.finding(entry, Kind::feed, Rule::source, measuring::kInfinite);
   found.confidence = Confidence::certain;
   found.item = index;
   found.place = place_text(target_, walk_.item_of(index));
@@ -172,7 +183,7 @@ bool ParameterRule::is_another(EntryPair& entry, std::uint32_t index, std::uint6
 }
 
 bool ParameterRule::is_of_another(const EntryPair& entry) {
-  if (takes_parameter_lists(walk_.target_name(entry.target))) return false;
+  if (pairing::takes_parameter_lists(walk_.target_name(entry.target))) return false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
     if (item.state != dump::State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
@@ -287,12 +298,12 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   if (e == 0 && errors_.b[index] == 0 && history_.steps == 0) return;
   if (e > 0 && history_.steps > 0) takes_wrong_.insert(entry.target);
   const Item& partner = golden_.items[errors_.golden_item[index]];
-  const bool other_type = !same_dtype(target_.text(item.dtype), golden_.text(partner.dtype));
-  const double u = std::max(
-      {unit_roundoff(target_.text(item.dtype)), unit_roundoff(golden_.text(partner.dtype)), kSingleRoundoff});
+  const bool other_type = !measuring::same_dtype(target_.text(item.dtype), golden_.text(partner.dtype));
+  const double u = std::max({unit_roundoff(target_.text(item.dtype)),
+                             unit_roundoff(golden_.text(partner.dtype)), measuring::kSingleRoundoff});
   double excess = e / (kFew * u);
   const auto position = position_of(target_, item);
-  const bool is_running = position && is_running_statistic(entry.name.operation(), *position);
+  const bool is_running = position && pairing::is_running_statistic(entry.name.operation(), *position);
   const char* const what = is_running ? "a running statistic" : "a parameter";
   std::string text = fmt::format("{} is {} and differs by {} before it is used", place_text(target_, item),
                                  what, error_text(e));

@@ -36,11 +36,11 @@ class ParameterRule : WalkRule {
  private:
   ParameterStep last_step(std::uint32_t item);
   std::optional<double> gradient_error(std::uint64_t key) const;
-  struct Taken {  // contents: the items that have them
+  struct TakenContents {  // contents: the items that have them
     ContentMap target;
     ContentMap golden;
   };
-  const Taken& taken();
+  const TakenContents& taken();
   bool rests_by_rounding(const ParameterStep& step, std::uint32_t index, double u) const;
   std::string name_outside_optimizer(std::uint64_t key);
   std::uint64_t first_order_within(const EntryPair& entry) const;
@@ -53,7 +53,7 @@ class ParameterRule : WalkRule {
   std::unordered_set<std::uint64_t> noise_;        // contents
   std::unordered_set<std::uint32_t> takes_wrong_;  // entries: a parameter that differs after a step
   bool first_is_unread_ = false;                   // it is a running statistic with no visible effect
-  std::optional<Taken> taken_;
+  std::optional<TakenContents> taken_;
   UpdateStatistics updates_;
   StepRatios steps_;
   std::optional<Finding> first_updated_;  // place of the first parameter whose update is known

@@ -25,7 +25,7 @@ Sizes sizes_taken(const Side& side, const dump::ConstructTable& construct) {
     const dump::EntryName name = side.parsed_name(api);
     for (const std::uint32_t i : side.apis[api].items()) {
       if (side.items[i].state != State::input || !side.items[i].is_tensor) continue;
-      sizes[name.base].push_back(elements_of(side.text(side.items[i].shape)));
+      sizes[name.base].push_back(measuring::elements_of(side.text(side.items[i].shape)));
       break;
     }
   }

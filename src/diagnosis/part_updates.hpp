@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "diagnosis/imports.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
 

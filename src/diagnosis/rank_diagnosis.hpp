@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
-#include "diagnosis/imports.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "dump/communication.hpp"
 #include "measuring/measured_rank.hpp"
@@ -63,7 +62,8 @@ struct History {
   bool certain = false;   // some of the evidence
   double clean = 0;       // the largest error before it
   bool flipped = false;   // a discrete decision, by rounding
-  std::shared_ptr<const StatisticsPrecision> precision;  // the precision that the first step showed
+  std::shared_ptr<const measuring::StatisticsPrecision>
+      precision;                                         // the precision that the first step showed
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
   // From the step before: calls that one side alone has and that had no effect there, by their outputs.
   std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;

@@ -14,11 +14,14 @@
 #include <vector>
 
 #include "diagnosis/recorders.hpp"
+#include "dump/side.hpp"
 #include "measuring/choose_mode.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
+
+using pairing::kNone;
 
 /// The number of entries after the last one that has a partner. Unless `all`: 0 if one of them calls an
 /// operation, since calls of operations are reported as a hint.
@@ -53,12 +56,13 @@ std::string other_flags(const Walk& walk) {
 std::uint32_t first_nan(const dump::Side& side) {
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
     const dump::EntryName name = side.parsed_name(api);
-    if (is_view(name.operation()) || name.direction == dump::Direction::parameters_grad) continue;
+    if (pairing::is_view(name.operation()) || name.direction == dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : side.apis[api].items()) {
       const dump::Item& item = side.items[i];
       if (item.state != dump::State::output || !item.is_tensor) continue;
       for (const dump::Statistic which : {dump::kMax, dump::kMin}) {
-        if (dump::is_recorded(item.statistics[which]) && std::isnan(number_of(side, item, which))) return api;
+        if (dump::is_recorded(item.statistics[which]) && std::isnan(measuring::number_of(side, item, which)))
+          return api;
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "dump/side.hpp"
 #include "measuring/rank_coverage.hpp"
 
 namespace msprobe::diagnosis {
@@ -12,6 +13,7 @@ namespace {
 
 using dump::Item;
 using dump::State;
+using pairing::kNone;
 
 /// May evidence have a part in what the entry takes? A module is not asked, as it hands on what its calls
 /// made.
@@ -28,7 +30,7 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
   const bool measured = item.is_tensor && !std::isnan(e);
   if (item.is_tensor && !measured) return Origin::not_compared;
   // NaN and infinities on both sides are neither an error nor equal.
-  if (walk.errors.blind[index] != 0 && is_unknown(walk.rank, item, walk.golden.items[partner]))
+  if (walk.errors.blind[index] != 0 && measuring::is_unknown(walk.rank, item, walk.golden.items[partner]))
     return Origin::not_compared;
   if (!item.is_tensor) {
     const std::string ours = dump::to_text(item.statistics[dump::kMax], walk.target.pool);
@@ -44,7 +46,8 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
     const bool puts_out = found->rule != Rule::source && item.state == State::output;
     if (found->item == index || puts_out) return Origin::introduced;
   }
-  const double u = std::max(unit_roundoff(walk.target.text(item.dtype)), kSingleRoundoff);
+  const double u =
+      std::max(measuring::unit_roundoff(walk.target.text(item.dtype)), measuring::kSingleRoundoff);
   const bool behind = walk.order_of(item.api) >= walk.fault_order;
   if (behind && ((walk.touched[item.api] && !own && !walk.untouched[index]) || !measured ||
                  (may_be_reached(walk, item.api) && e > walk.threshold * (walk.clean + u))))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/rank_walk.hpp"
 
+#include "dump/side.hpp"
 #include "measuring/rank_coverage.hpp"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ void RankWalk::judge(std::uint32_t api) {
   entry.target = api;
   entry.golden = walk_.alignment.golden_of[api];
   entry.name = parsed;
-  entry.nature = nature_of(parsed.operation());
+  entry.nature = pairing::nature_of(parsed.operation());
   entry.compound = walk_.compound[api];
   entry.communication = walk_.target.calls.contains(walk_.target_name(api));
   if (walk_.construct != nullptr)
@@ -142,7 +143,8 @@ void RankWalk::forward_pair(EntryPair& entry) {
     outputs_.examine(entry);
   }
   // A view that no later call reads may be of memory that the program has not written yet.
-  if (entry.best && entry.best->is_evidence() && is_view(entry.name.operation()) && !inputs_.is_read(entry)) {
+  if (entry.best && entry.best->is_evidence() && pairing::is_view(entry.name.operation()) &&
+      !inputs_.is_read(entry)) {
     entry.best.reset();
     walk_.errors.leave_out(entry.target);
     entry.e_in = entry.e_out = entry.worst_in = 0;
@@ -166,7 +168,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
     walk_.reached[entry.target].join({std::min(entry.e_out, 1.0), false});
   }
   const double hidden = walk_.hidden_of(entry.target);
-  const bool rounded = entry.u > kSingleRoundoff && hidden >= entry.u;
+  const bool rounded = entry.u > measuring::kSingleRoundoff && hidden >= entry.u;
   if (rounded) walk_.largest.rounded = std::max(walk_.largest.rounded, hidden);
   if (entry.e_out > 0 || rounded) walk_.largest.coarsest = std::max(walk_.largest.coarsest, entry.u);
   walk_.history.coarsest = std::max(walk_.history.coarsest, entry.u);
@@ -179,9 +181,9 @@ void RankWalk::forward_pair(EntryPair& entry) {
 void RankWalk::part_of_batch(EntryPair& entry) {
   for (const std::uint32_t i : walk_.target.apis[entry.target].items()) {
     const dump::Item& item = walk_.item_of(i);
-    const auto position = position_of(walk_.target, item);
-    const bool takes_parameter =
-        item.state == State::input && position && is_parameter_position(entry.name.operation(), *position);
+    const auto position = pairing::position_of(walk_.target, item);
+    const bool takes_parameter = item.state == State::input && position &&
+                                 pairing::is_parameter_position(entry.name.operation(), *position);
     if (item.state != State::parameters && !takes_parameter) walk_.errors.e[i] = NAN;
   }
   walk_.errors.output[entry.target] = 0;
@@ -256,7 +258,7 @@ void RankWalk::finish() {
   take_notes(walk_);
   find_origins(walk_);
   walk_.out.golden_item = std::move(walk_.errors.golden_item);
-  walk_.out.coverage = coverage_of(walk_.rank, walk_.out.golden_item, walk_.out.looked_at);
+  walk_.out.coverage = measuring::coverage_of(walk_.rank, walk_.out.golden_item, walk_.out.looked_at);
   walk_.out.error = std::move(walk_.errors.e);
   if (walk_.out.stopped && walk_.out.left_out > 0) {
     // Tensors that were measured early, after the stop, were not judged.

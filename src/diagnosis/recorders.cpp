@@ -17,6 +17,8 @@
 namespace msprobe::diagnosis {
 namespace {
 
+using pairing::is_left_out;
+
 /// Whether a side has modules but no operations, as at level L0.
 bool records_modules_alone(const dump::Side& side) {
   bool modules = false;
@@ -139,7 +141,7 @@ std::string_view ends_before(const dump::Side& side, const dump::Side& other) {
 
 bool is_left_out_by_some(std::string_view base) {
   const auto [prefix, operation] = dump::split_last(base);
-  return is_left_out(operation) || (prefix == "VF" && is_recurrent(operation));
+  return is_left_out(operation) || (prefix == "VF" && pairing::is_recurrent(operation));
 }
 
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,

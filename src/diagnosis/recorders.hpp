@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/construct_json.hpp"
 #include "dump/side.hpp"
 

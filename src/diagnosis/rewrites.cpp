@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diagnosis/structure.hpp"
+#include "dump/side.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
@@ -16,8 +17,14 @@ namespace {
 
 using dump::Direction;
 using dump::Item;
+using dump::Nature;
 using dump::Side;
 using dump::State;
+using measuring::elements_of;
+using measuring::kSingleRoundoff;
+using measuring::number_of;
+using measuring::unit_roundoff;
+using pairing::kNone;
 
 /// A value only leads to another one if its error is this many times larger.
 constexpr double kClearlyMore = 10;
@@ -33,7 +40,9 @@ bool is_masked(const Side& side, const Item& item) {
 /// The share of an input in an entry's output, where others are added to it or joined with it: its error
 /// shrinks by that share as well.
 double share_of(const Side& side, std::uint32_t api, std::string_view operation, std::uint32_t input) {
-  if (is_product(operation) || (is_elementwise(operation) && nature_of(operation) != Nature::sum)) return 1;
+  if (pairing::is_product(operation) ||
+      (pairing::is_elementwise(operation) && pairing::nature_of(operation) != Nature::sum))
+    return 1;
   double out = 0;
   for (const std::uint32_t i : side.apis[api].items()) {
     if (side.items[i].state == State::output && side.items[i].is_tensor)
@@ -135,7 +144,7 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   const Item& ours = target_.items[target_item];
   const Item& theirs = golden_.items[golden_item];
   if (elements_of(target_.text(ours.shape)) != elements_of(golden_.text(theirs.shape))) return false;
-  const Measure apart = errors_.by_statistics_of(target_item, golden_item);
+  const measuring::Measure apart = errors_.by_statistics_of(target_item, golden_item);
   const double u =
       std::max(unit_roundoff(target_.text(ours.dtype)), unit_roundoff(golden_.text(theirs.dtype)));
   const double rounding = kMargin * seen() + kFew * std::max(u, kSingleRoundoff);
@@ -161,7 +170,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
   const auto put = [&](std::uint32_t api, double error) {
     bool meets = true;
     // The norm of what is normalised is the same, whatever went in.
-    if (may_normalise(walk_.target.parsed_name(api).operation())) error = 0;
+    if (pairing::may_normalise(walk_.target.parsed_name(api).operation())) error = 0;
     const std::uint32_t partner = alignment_.golden_of[api];
     for (const std::uint32_t i : target_.apis[api].items()) {
       const Item& item = target_.items[i];

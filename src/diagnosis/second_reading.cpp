@@ -10,6 +10,7 @@
 
 #include "diagnosis/replay/replay.hpp"
 #include "dump/member_stream.hpp"
+#include "dump/side.hpp"
 #include "dump/stack_json.hpp"
 #include "formats/element_values.hpp"
 #include "pairing/alignment.hpp"
@@ -157,7 +158,7 @@ std::vector<Replayed> FileReading::replay(std::uint32_t target_api, std::uint32_
   }
   for (const std::uint32_t item : api.items()) {
     if (rank_.target.items[item].state != dump::State::output) continue;
-    std::string_view place = place_of(rank_.target, rank_.target.items[item]).rest;
+    std::string_view place = pairing::place_of(rank_.target, rank_.target.items[item]).rest;
     if (place.starts_with('.')) place.remove_prefix(1);
     const auto of_place = [&](const replay::ReplayResult& outputs) {
       return std::find_if(outputs.begin(), outputs.end(),

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "diagnosis/updates.hpp"
 #include "measuring/measured_rank.hpp"

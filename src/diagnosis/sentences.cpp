@@ -15,6 +15,8 @@
 namespace msprobe::diagnosis {
 namespace {
 
+using measuring::elements_of;
+
 constexpr std::size_t kShownRanks = 8;
 
 bool is_number(std::string_view text) {

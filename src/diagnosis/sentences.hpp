@@ -8,7 +8,7 @@
 
 #include "diagnosis/conclusion.hpp"
 #include "diagnosis/finding.hpp"
-#include "diagnosis/imports.hpp"
+#include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
 

@@ -15,6 +15,7 @@ namespace {
 
 using dump::Item;
 using dump::Side;
+using measuring::elements_of;
 
 using Calls = std::unordered_map<std::string_view, std::uint64_t>;
 
@@ -45,7 +46,8 @@ bool has_parts_of_batch(const Calls& target, const Calls& golden,
 
 }  // namespace
 
-std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, const Alignment& alignment,
+std::optional<SplitBatch> split_batch(const Side& target, const Side& golden,
+                                      const pairing::Alignment& alignment,
                                       const std::vector<std::uint32_t>& golden_item) {
   std::uint64_t others = 0;  // outputs of another size
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> splits;
@@ -58,7 +60,7 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden, co
     if (name.direction != dump::Direction::forward) continue;
     for (const std::uint32_t i : target.apis[api].items()) {
       const Item& item = target.items[i];
-      if (item.state != dump::State::output || !item.is_tensor || golden_item[i] == kNone) continue;
+      if (item.state != dump::State::output || !item.is_tensor || golden_item[i] == pairing::kNone) continue;
       const std::uint64_t ours = elements_of(target.text(item.shape));
       const std::uint64_t theirs = elements_of(golden.text(golden.items[golden_item[i]].shape));
       if (ours == theirs) continue;

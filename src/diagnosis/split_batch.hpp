@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/side.hpp"
 #include "pairing/alignment.hpp"
 
@@ -22,7 +21,7 @@ struct SplitBatch {
 /// Finds a split batch: most of the outputs of another size have fewer elements on one side by the factor by
 /// which that side makes more calls. `golden_item`: by item of the target, or kNone.
 std::optional<SplitBatch> split_batch(const dump::Side& target, const dump::Side& golden,
-                                      const Alignment& alignment,
+                                      const pairing::Alignment& alignment,
                                       const std::vector<std::uint32_t>& golden_item);
 
 }  // namespace msprobe::diagnosis

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "diagnosis/finding.hpp"
-#include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/walk.hpp"
+#include "dump/side.hpp"
 
 namespace msprobe::diagnosis {
 

@@ -14,6 +14,9 @@
 namespace msprobe::diagnosis {
 namespace {
 
+using pairing::family_of;
+using pairing::kNone;
+
 /// A content with fewer elements may be the same by chance, for example a decision.
 constexpr std::uint64_t kFewestElements = 16;
 /// The search for near contents looks at this many contents at the beginning of a stretch.
@@ -83,7 +86,7 @@ class Part {
       for (const std::uint32_t taken : flow_.taken(call)) {
         const std::uint32_t maker = flow_.contents()[taken].maker;
         if (maker == kNone || maker >= call) continue;
-        const bool moved = only_moves(flow_.operation(maker));
+        const bool moved = pairing::only_moves(flow_.operation(maker));
         if (!meets_[taken] || moved) {
           add(maker);
         } else if (group_of_[taken] == kNone && (agrees == kNone || taken > agrees)) {
@@ -157,7 +160,8 @@ class Part {
     std::vector<std::uint32_t> reach(contents.size());  // the last call that follows from it
     for (std::uint32_t i = 0; i < contents.size(); ++i) {
       // In half types, normalised contents are near enough to meet although an input has an error.
-      const bool clearly = !(errors[i] > std::max(contents[i].u, kRoundingsOfPort * kSingleRoundoff));
+      const bool clearly =
+          !(errors[i] > std::max(contents[i].u, kRoundingsOfPort * measuring::kSingleRoundoff));
       leads_[i] = meets_[i] && clearly && contents[i].u > 0 && contents[i].elements >= kFewestElements;
       reach[i] = contents[i].maker == kNone ? 0 : contents[i].maker;
     }

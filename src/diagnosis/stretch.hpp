@@ -17,9 +17,9 @@ struct Stretch {
   std::vector<std::uint32_t> calls;  // of the side under test, in the order of execution; may be empty
   std::vector<std::uint32_t> golden_calls;
   // Contents:
-  std::uint32_t agrees = kNone;  // the last content that agrees and that the calls take
-  std::uint32_t differs = kNone;
-  std::uint32_t golden_differs = kNone;
+  std::uint32_t agrees = pairing::kNone;  // the last content that agrees and that the calls take
+  std::uint32_t differs = pairing::kNone;
+  std::uint32_t golden_differs = pairing::kNone;
   double error = NAN;  // of `differs`; NaN where it is not known
 };
 

@@ -20,6 +20,12 @@ using dump::Item;
 using dump::RequiresGrad;
 using dump::Side;
 using dump::State;
+using measuring::elements_of;
+using measuring::number_of;
+using measuring::same_dtype;
+using measuring::unit_roundoff;
+using pairing::kNone;
+using pairing::place_text;
 
 /// A plain argument as it was written: `2.5`, `'bilinear'`, `[2, 3]`.
 std::string argument_text(const Side& side, const Item& item) {
@@ -67,7 +73,7 @@ class CallComparison {
         rounding_(rounding),
         setting_(setting),
         scale_(scale),
-        other_framework_(of_other_frameworks(target, golden)) {}
+        other_framework_(pairing::of_other_frameworks(target, golden)) {}
 
   CalledOtherwise run(const dump::Api& ours, const dump::Api& theirs) {
     std::vector<std::uint32_t> alone;  // arguments

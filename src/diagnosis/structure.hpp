@@ -9,7 +9,6 @@
 
 #include "diagnosis/dtype_setting.hpp"
 #include "diagnosis/finding.hpp"
-#include "diagnosis/imports.hpp"
 #include "diagnosis/loss_scale.hpp"
 #include "dump/side.hpp"
 

@@ -15,6 +15,7 @@
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
@@ -23,6 +24,8 @@ namespace {
 using dump::Direction;
 using dump::Side;
 using dump::State;
+using measuring::elements_of;
+using pairing::kNone;
 
 /// A search ends after this many entries: in a model without other faults, few are on the way.
 constexpr std::size_t kMostVisited = 4096;
@@ -212,7 +215,7 @@ std::uint32_t Suspects::nearest_cut(std::uint32_t end) const {
 OneSidedRuns::Run* Suspects::collective_before(const Finding& evidence) {
   if (walk_.target.parsed_name(evidence.target_api).direction != Direction::backward) return nullptr;
   const auto is_collective = [](const Side& side, const std::vector<std::uint32_t>& calls) {
-    return !calls.empty() && is_communication(side.parsed_name(calls.front()).operation());
+    return !calls.empty() && pairing::is_communication(side.parsed_name(calls.front()).operation());
   };
   std::uint32_t first = 0;
   while (walk_.target.parsed_name(first).direction != Direction::backward) ++first;

@@ -35,8 +35,8 @@ class Suspects : WalkRule {
   /// A run of calls that one side alone has, or a call that was given something else: its hint.
   struct Suspect {
     OneSidedRuns::Run* run = nullptr;
-    std::uint32_t hint = kNone;  // entry under test
-    explicit operator bool() const { return run != nullptr || hint != kNone; }
+    std::uint32_t hint = pairing::kNone;  // entry under test
+    explicit operator bool() const { return run != nullptr || hint != pairing::kNone; }
   };
 
   const Graph& graph_of(bool is_target);

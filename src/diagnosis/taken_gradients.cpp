@@ -13,6 +13,9 @@
 
 namespace msprobe::diagnosis {
 
+using measuring::kInfinite;
+using measuring::number_of;
+
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer) {
   std::map<std::string, double> norms;
   for (const dump::OptimizerGroup& group : optimizer.groups) {
@@ -53,8 +56,8 @@ std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump:
     const dump::EntryName parsed = target.parsed_name(api);
     if (parsed.direction != dump::Direction::parameters_grad) continue;
     for (const std::uint32_t i : api.items()) {
-      if (golden_item[i] == kNone) continue;
-      std::string name = name_in_model(target, target.items[i]);
+      if (golden_item[i] == pairing::kNone) continue;
+      std::string name = pairing::name_in_model(target, target.items[i]);
       const auto our_norm = ours.find(name);
       const auto their_norm = theirs.find(name);
       if (our_norm == ours.end() || their_norm == theirs.end()) continue;

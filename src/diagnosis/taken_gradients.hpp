@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "dump/side.hpp"
 #include "dump/training.hpp"

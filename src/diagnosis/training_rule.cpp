@@ -17,6 +17,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/taken_gradients.hpp"
+#include "dump/side.hpp"
 #include "pairing/places.hpp"
 #include "support/text.hpp"
 
@@ -28,6 +29,8 @@ using dump::OptimizerSettings;
 using dump::Side;
 using dump::State;
 using dump::Training;
+using pairing::kNone;
+using pairing::name_in_model;
 
 /// These settings do not change what an optimizer computes: they choose how it computes, or a scheduler only
 /// remembers them.
@@ -124,7 +127,7 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.kind = Kind::optimizer;
   finding.rule = Rule::structure;
   finding.confidence = about.confidence;
-  finding.excess = kInfinite;
+  finding.excess = measuring::kInfinite;
   // This order comes before the entries that golden alone has there.
   finding.order = 2 * std::uint64_t{at} - (at > 0 ? 1 : 0);
   finding.entry = "optimizer";

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
@@ -15,6 +16,7 @@ namespace {
 
 using dump::Item;
 using dump::State;
+using pairing::kNone;
 
 }  // namespace
 
@@ -43,7 +45,7 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
     Finding first = walk_.finding(entry, Kind::unexplained, Rule::introduced, 0);
     first.confidence = Confidence::hint;
     first.item = i;
-    first.place = place_text(target_, item);
+    first.place = pairing::place_text(target_, item);
     first.text = fmt::format("{} has error {}, all that was judged before it at most {}", first.place,
                              error_text(walk_.e_of(i)), error_text(walk_.any_error()));
     walk_.name_places(first, entry.target, entry.golden);

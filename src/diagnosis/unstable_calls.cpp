@@ -17,6 +17,7 @@
 #include "diagnosis/limits.hpp"
 #include "diagnosis/noise_floor.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "measuring/measures.hpp"
 #include "sheets/csv_rows.hpp"
 #include "support/error.hpp"
@@ -26,6 +27,11 @@
 
 namespace msprobe::diagnosis {
 namespace {
+
+using dump::Api;
+using dump::Item;
+using dump::Side;
+using dump::State;
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 

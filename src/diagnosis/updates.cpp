@@ -6,10 +6,14 @@
 #include <span>
 
 #include "diagnosis/limits.hpp"
+#include "dump/side.hpp"
 #include "support/interrupt.hpp"
 #include "tensor/element_feed.hpp"
 
 namespace msprobe::diagnosis {
+
+using measuring::number_of;
+using measuring::Tolerance;
 
 std::optional<Update> update_between(const StepTensors& target, const StepTensors& golden) {
   const formats::StoredTensor* const all[] = {&target.before, &target.after, &golden.before, &golden.after};

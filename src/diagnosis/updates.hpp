@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
+#include "dump/side.hpp"
 #include "formats/stored_tensor.hpp"
 
 namespace msprobe::diagnosis {
@@ -63,7 +63,7 @@ struct ParameterStep {
 /// Measures a step from statistics. A change within the tolerance of the statistics does not count as
 /// movement.
 ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& now, std::uint64_t n,
-                           const Tolerance& tolerance = {});
+                           const measuring::Tolerance& tolerance = {});
 
 /// Decides from statistics whether every step was longer, or every one shorter, than golden's.
 class StepRatios {

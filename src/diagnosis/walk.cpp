@@ -10,6 +10,7 @@
 #include "diagnosis/compounds.hpp"
 #include "diagnosis/drift.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "dump/tree.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
@@ -20,6 +21,9 @@ namespace {
 using dump::Direction;
 using dump::Item;
 using dump::State;
+using measuring::kSingleRoundoff;
+using measuring::unit_roundoff;
+using pairing::kNone;
 
 /// The forward of a backward, or of gradients of parameters: the line of its call is theirs. Empty for
 /// others.
@@ -81,7 +85,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       target_keys(target, !options.first),
       golden_keys(golden, !options.first),
       threshold(rank.mode == measuring::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
-      other_operations(of_other_operations(target, golden)),
+      other_operations(pairing::of_other_operations(target, golden)),
       tensors(rank.mode == measuring::Mode::tensor),
       equal_inputs(are_equal(target.header.training.inputs, golden.header.training.inputs)),
       touched(target.apis.size()),
@@ -125,7 +129,7 @@ std::string Walk::error_at(std::uint32_t target_api, double error) const {
     for (const std::uint32_t i : target.apis[target_api].items()) {
       if (errors.golden_item[i] == kNone || !std::isinf(e_of(i))) continue;
       return fmt::format(
-          "{} {}", place_text(target, item_of(i)),
+          "{} {}", pairing::place_text(target, item_of(i)),
           difference_text(target, item_of(i), golden, golden.items[errors.golden_item[i]], error));
     }
   }
@@ -155,7 +159,7 @@ Upstream Walk::anything_seen() const {
 
 bool Walk::is_of_whole_numbers(std::uint32_t item) const {
   const auto is_whole = [&](dump::Statistic which) {
-    const double number = number_of(target, item_of(item), which);
+    const double number = measuring::number_of(target, item_of(item), which);
     return number == std::floor(number);
   };
   return is_whole(dump::kMax) && is_whole(dump::kMin);
@@ -199,12 +203,13 @@ void Walk::measure_inputs(EntryPair& entry) const {
     if (noise_alone.contains(i)) continue;
     entry.e_in = std::max(entry.e_in, e_of(i));
     entry.b_in = std::max(entry.b_in, static_cast<double>(errors.b[i]));
-    if (!is_elementwise(entry.name.operation())) continue;
-    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(target.text(item.shape)), 1));
+    if (!pairing::is_elementwise(entry.name.operation())) continue;
+    const double n =
+        static_cast<double>(std::max<std::uint64_t>(measuring::elements_of(target.text(item.shape)), 1));
     entry.spread = std::max(entry.spread, std::min(e_of(i), 1.0) / std::sqrt(n));
   }
   entry.u = errors.u[entry.target] > 0 ? errors.u[entry.target] : kSingleRoundoff;
-  if (is_recurrent(entry.name.operation())) entry.u *= kRecurrentRoundings;
+  if (pairing::is_recurrent(entry.name.operation())) entry.u *= kRecurrentRoundings;
   entry.worst_in = entry.e_in;
   entry.hidden = errors.anything_hidden[entry.target];
   entry.e_out = errors.output[entry.target];
@@ -218,7 +223,7 @@ std::string Walk::module_around(std::uint32_t target_api, std::uint32_t golden_a
     if (target_api == kNone && rank.golden_construct) around = rank.golden_construct->table().parent(name);
     if (target_api != kNone && construct != nullptr) around = construct->parent(name);
   }
-  const std::string_view path = module_path(around);
+  const std::string_view path = pairing::module_path(around);
   return std::string(path.empty() && around != name ? around : path);
 }
 

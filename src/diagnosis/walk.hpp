@@ -17,7 +17,6 @@
 #include "diagnosis/dtype_setting.hpp"
 #include "diagnosis/equivalent_modules.hpp"
 #include "diagnosis/flow.hpp"
-#include "diagnosis/imports.hpp"
 #include "diagnosis/item_errors.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/part_updates.hpp"
@@ -27,6 +26,7 @@
 #include "diagnosis/split_batch.hpp"
 #include "diagnosis/updates.hpp"
 #include "dump/names.hpp"
+#include "dump/side.hpp"
 #include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
@@ -47,7 +47,7 @@ struct EntryPair {
   std::uint32_t target = 0;
   std::uint32_t golden = 0;
   dump::EntryName name;
-  Nature nature = Nature::ordinary;
+  dump::Nature nature = dump::Nature::ordinary;
   bool compound = false;  // a module whose operations are recorded
   bool communication = false;
   bool optimizer = false;
@@ -95,7 +95,7 @@ struct Walk {
   std::optional<std::int64_t> golden_step;
   const dump::Side& target;
   const dump::Side& golden;
-  const Alignment& alignment;
+  const pairing::Alignment& alignment;
   History& history;
   ItemErrors errors;
   EquivalentModules equivalent_modules;
@@ -119,7 +119,7 @@ struct Walk {
   ContentMap target_flow;  // by content: the item that is the output with it
   ContentMap golden_flow;
   std::uint32_t golden_next = 0;  // the first entry of golden that golden_flow does not have
-  std::uint32_t last_paired = kNone;
+  std::uint32_t last_paired = pairing::kNone;
   ContentMap gradient_items;  // contents of gradients that backwards gave: their items
   std::vector<bool> touched;  // by entry under test: has evidence, or takes a tensor that follows from it
   std::vector<bool> noisy;    // by entry under test: see EntryPair
@@ -214,7 +214,7 @@ class WalkRule {
   Walk& walk_;
   const dump::Side& target_;
   const dump::Side& golden_;
-  const Alignment& alignment_;
+  const pairing::Alignment& alignment_;
   History& history_;
   ItemErrors& errors_;
   LargestErrors& largest_;

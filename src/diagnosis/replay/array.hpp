@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/replay.hpp"
 #include "formats/element_values.hpp"
 #include "tensor/dtype.hpp"

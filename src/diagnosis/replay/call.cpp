@@ -73,12 +73,12 @@ class CallReader {
 
   Value typed(std::string_view type, Node content) {
     Value result;
-    result.kind = Value::Kind::other;
+    result.kind = Value::ValueForm::other;
     if (content == Entry::kNone) return result;
     if (type == "torch.dtype" || type == "mindspore.dtype") {
       const auto dtype = dtype_of(entry_.string(content));
       if (!dtype) return result;
-      result.kind = Value::Kind::dtype;
+      result.kind = Value::ValueForm::dtype;
       result.dtype = *dtype;
     } else if (type == "torch.Size") {
       return value(content, 0);
@@ -91,23 +91,23 @@ class CallReader {
   void scalar(Node node, Value& into) {
     switch (entry_.kind(node)) {
       case NodeKind::null:
-        into.kind = Value::Kind::none;
+        into.kind = Value::ValueForm::none;
         break;
       case NodeKind::boolean:
-        into.kind = Value::Kind::boolean;
+        into.kind = Value::ValueForm::boolean;
         into.number = entry_.boolean(node) ? 1 : 0;
         break;
       case NodeKind::integer:
       case NodeKind::real:
-        into.kind = entry_.is(node, NodeKind::integer) ? Value::Kind::integer : Value::Kind::real;
+        into.kind = entry_.is(node, NodeKind::integer) ? Value::ValueForm::integer : Value::ValueForm::real;
         into.number = entry_.number(node);
         break;
       case NodeKind::string:
-        into.kind = Value::Kind::text;
+        into.kind = Value::ValueForm::text;
         into.text = entry_.text(node);
         break;
       default:
-        into.kind = Value::Kind::other;
+        into.kind = Value::ValueForm::other;
     }
   }
 
@@ -121,17 +121,17 @@ class CallReader {
         scalar(node, result);
         break;
       case ArgumentKind::list:
-        result.kind = depth < kMaxNesting ? Value::Kind::list : Value::Kind::other;
+        result.kind = depth < kMaxNesting ? Value::ValueForm::list : Value::ValueForm::other;
         if (depth >= kMaxNesting) break;
         entry_.children(node, [&](Node child) {
           if (result.items.size() < kMaxArguments) result.items.push_back(value(child, depth + 1));
         });
         break;
       case ArgumentKind::mapping:
-        result.kind = Value::Kind::other;
+        result.kind = Value::ValueForm::other;
         break;
       case ArgumentKind::tensor:
-        result.kind = Value::Kind::tensor;
+        result.kind = Value::ValueForm::tensor;
         result.tensor = tensor(node);
         break;
       case ArgumentKind::typed:

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "dump/entry.hpp"
 #include "formats/stored_tensor.hpp"
 #include "tensor/dtype.hpp"
@@ -31,7 +30,7 @@ struct Tensor {
 
 /// An argument.
 struct Value {
-  enum class Kind : std::uint8_t {
+  enum class ValueForm : std::uint8_t {
     none,  // also objects that the collector cannot name
     boolean,
     integer,
@@ -42,14 +41,16 @@ struct Value {
     list,
     other,
   };
-  Kind kind = Kind::none;
+  ValueForm kind = ValueForm::none;
   double number = 0;  // of boolean, integer and real
   std::string text;
   tensor::DType dtype = tensor::DType::float32;
   Tensor tensor;
   std::vector<Value> items;
 
-  bool is_number() const { return kind == Kind::boolean || kind == Kind::integer || kind == Kind::real; }
+  bool is_number() const {
+    return kind == ValueForm::boolean || kind == ValueForm::integer || kind == ValueForm::real;
+  }
 };
 
 struct NamedValue {

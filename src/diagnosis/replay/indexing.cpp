@@ -157,10 +157,10 @@ Results run_scatter_add(Arguments& arguments) {
 /// One after the other along an axis that is there, or a new one.
 Results joined(Arguments& arguments, bool is_new) {
   const Value& list = arguments.need("tensors");
-  if (list.kind != Value::Kind::list || list.items.empty()) refuse_argument();
+  if (list.kind != Value::ValueForm::list || list.items.empty()) refuse_argument();
   std::vector<Array> parts;
   for (const Value& item : list.items) {
-    if (item.kind != Value::Kind::tensor) refuse_argument();
+    if (item.kind != Value::ValueForm::tensor) refuse_argument();
     parts.push_back(arguments.workspace().load(item.tensor));
   }
   const std::int64_t rank = parts[0].rank() + (is_new ? 1 : 0);

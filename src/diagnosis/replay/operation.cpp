@@ -44,7 +44,7 @@ Arguments::Arguments(const Call& call, const Operation& operation, std::string_v
   for (const NamedValue& keyword : call.keywords) {
     // Where a result is put changes nothing about it.
     if (keyword.name == "out") continue;
-    Slot* found = slot(keyword.name);
+    ArgumentSlot* found = slot(keyword.name);
     if (found == nullptr) found = slot(usual_name(keyword.name));
     if (found == nullptr && is_open) found = &slots_.emplace_back();
     if (found == nullptr || found->value != nullptr) refuse_argument();
@@ -54,10 +54,10 @@ Arguments::Arguments(const Call& call, const Operation& operation, std::string_v
 }
 
 /// In `dim|unbiased unbiased` the second one is called `unbiased`.
-Arguments::Slot* Arguments::slot(std::string_view name) {
-  const auto exact = std::ranges::find(slots_, name, &Slot::name);
+Arguments::ArgumentSlot* Arguments::slot(std::string_view name) {
+  const auto exact = std::ranges::find(slots_, name, &ArgumentSlot::name);
   if (exact != slots_.end()) return &*exact;
-  const auto either = std::ranges::find_if(slots_, [&](const Slot& slot) {
+  const auto either = std::ranges::find_if(slots_, [&](const ArgumentSlot& slot) {
     const std::vector<std::string_view> names = split(slot.name, "|");
     return std::ranges::find(names, name) != names.end();
   });
@@ -74,14 +74,14 @@ void Arguments::ignore(std::initializer_list<std::string_view> names) {
 }
 
 void Arguments::ignore_all() {
-  for (Slot& slot : slots_) slot.used = true;
+  for (ArgumentSlot& slot : slots_) slot.used = true;
 }
 
 const Value* Arguments::find(std::string_view name) {
-  Slot* const found = slot(name);
+  ArgumentSlot* const found = slot(name);
   if (found == nullptr) return nullptr;
   found->used = true;
-  return found->value == nullptr || found->value->kind == Value::Kind::none ? nullptr : found->value;
+  return found->value == nullptr || found->value->kind == Value::ValueForm::none ? nullptr : found->value;
 }
 
 const Value& Arguments::need(std::string_view name) {
@@ -92,7 +92,7 @@ const Value& Arguments::need(std::string_view name) {
 
 Array Arguments::unread_tensor(std::string_view name) {
   const Value& value = need(name);
-  if (value.kind != Value::Kind::tensor) refuse_argument();
+  if (value.kind != Value::ValueForm::tensor) refuse_argument();
   return workspace_.describe(value.tensor);
 }
 
@@ -109,20 +109,20 @@ std::optional<Array> Arguments::tensor_if_given(std::string_view name) {
 
 Array Arguments::operand(std::string_view name) {
   const Value& value = need(name);
-  if (value.kind == Value::Kind::tensor) return workspace_.load(value.tensor);
+  if (value.kind == Value::ValueForm::tensor) return workspace_.load(value.tensor);
   if (!value.is_number()) refuse_argument();
   return workspace_.make({}, value.number);
 }
 
 bool Arguments::is_tensor(std::string_view name) {
   const Value* const value = find(name);
-  return value != nullptr && value->kind == Value::Kind::tensor;
+  return value != nullptr && value->kind == Value::ValueForm::tensor;
 }
 
 double Arguments::number(std::string_view name, double otherwise) {
   const Value* const value = find(name);
   if (value == nullptr) return otherwise;
-  if (value->kind == Value::Kind::tensor && value->tensor.size() == 1) return tensor(name).values[0];
+  if (value->kind == Value::ValueForm::tensor && value->tensor.size() == 1) return tensor(name).values[0];
   if (!value->is_number()) refuse_argument();
   return value->number;
 }
@@ -130,32 +130,32 @@ double Arguments::number(std::string_view name, double otherwise) {
 std::int64_t Arguments::integer(std::string_view name, std::int64_t otherwise) {
   const Value* const value = find(name);
   if (value == nullptr) return otherwise;
-  if (value->kind != Value::Kind::integer || !(std::fabs(value->number) < 0x1p53)) refuse_argument();
+  if (value->kind != Value::ValueForm::integer || !(std::fabs(value->number) < 0x1p53)) refuse_argument();
   return static_cast<std::int64_t>(value->number);
 }
 
 bool Arguments::flag(std::string_view name, bool otherwise) {
   const Value* const value = find(name);
   if (value == nullptr) return otherwise;
-  if (value->kind != Value::Kind::boolean && value->kind != Value::Kind::integer) refuse_argument();
+  if (value->kind != Value::ValueForm::boolean && value->kind != Value::ValueForm::integer) refuse_argument();
   return value->number != 0;
 }
 
 std::string_view Arguments::text(std::string_view name, std::string_view otherwise) {
   const Value* const value = find(name);
   if (value == nullptr) return otherwise;
-  if (value->kind != Value::Kind::text) refuse_argument();
+  if (value->kind != Value::ValueForm::text) refuse_argument();
   return value->text;
 }
 
 Shape Arguments::integers(std::string_view name, Shape otherwise) {
   const Value* const value = find(name);
   if (value == nullptr) return otherwise;
-  if (value->kind == Value::Kind::integer) return {integer(name, 0)};
-  if (value->kind != Value::Kind::list) refuse_argument();
+  if (value->kind == Value::ValueForm::integer) return {integer(name, 0)};
+  if (value->kind != Value::ValueForm::list) refuse_argument();
   Shape result;
   for (const Value& item : value->items) {
-    if (item.kind != Value::Kind::integer || !(std::fabs(item.number) < 0x1p53)) refuse_argument();
+    if (item.kind != Value::ValueForm::integer || !(std::fabs(item.number) < 0x1p53)) refuse_argument();
     result.push_back(static_cast<std::int64_t>(item.number));
   }
   return result;
@@ -164,7 +164,7 @@ Shape Arguments::integers(std::string_view name, Shape otherwise) {
 std::optional<tensor::DType> Arguments::dtype(std::string_view name) {
   const Value* const value = find(name);
   if (value == nullptr) return std::nullopt;
-  if (value->kind != Value::Kind::dtype) refuse_argument();
+  if (value->kind != Value::ValueForm::dtype) refuse_argument();
   return value->dtype;
 }
 
@@ -172,8 +172,8 @@ const Tensor* Arguments::find_parameter(std::string_view name) const {
   if (!call_.has_parameters) throw NoStatement(Status::argument_not_recorded);
   for (const NamedValue& parameter : call_.parameters) {
     if (parameter.name != name) continue;
-    if (parameter.value.kind == Value::Kind::none) return nullptr;
-    if (parameter.value.kind != Value::Kind::tensor) refuse_argument();
+    if (parameter.value.kind == Value::ValueForm::none) return nullptr;
+    if (parameter.value.kind != Value::ValueForm::tensor) refuse_argument();
     return &parameter.value.tensor;
   }
   return nullptr;
@@ -203,8 +203,8 @@ const Tensor& Arguments::output(std::size_t index) const {
 }
 
 void Arguments::finish() const {
-  for (const Slot& slot : slots_) {
-    const bool given = slot.value != nullptr && slot.value->kind != Value::Kind::none;
+  for (const ArgumentSlot& slot : slots_) {
+    const bool given = slot.value != nullptr && slot.value->kind != Value::ValueForm::none;
     if (given && !slot.used) refuse_argument();
   }
 }

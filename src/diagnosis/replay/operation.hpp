@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/array.hpp"
 #include "diagnosis/replay/call.hpp"
 
@@ -85,19 +84,19 @@ class Arguments {
   void finish() const;
 
  private:
-  struct Slot {
+  struct ArgumentSlot {
     std::string_view name;  // `a|b`: by the overload; empty: of more arguments than the signature lists
     bool used = false;
     const Value* value = nullptr;
   };
-  Slot* slot(std::string_view name);
+  ArgumentSlot* slot(std::string_view name);
   /// Null if the module has no such parameter.
   const Tensor* find_parameter(std::string_view name) const;
 
   const Call& call_;
   const Operation& operation_;
   Workspace& workspace_;
-  std::vector<Slot> slots_;
+  std::vector<ArgumentSlot> slots_;
 };
 
 /// The function that `replay` of a row names.

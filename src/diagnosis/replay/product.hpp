@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/operation.hpp"
 
 namespace msprobe::diagnosis::replay {

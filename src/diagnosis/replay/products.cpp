@@ -243,13 +243,13 @@ Results run_einsum(Arguments& arguments) {
   // Two operands, or a list of them.
   const std::vector<Value>& given = arguments.call().positional;
   arguments.ignore_all();
-  const bool is_list = given.size() == 2 && given[1].kind == Value::Kind::list;
+  const bool is_list = given.size() == 2 && given[1].kind == Value::ValueForm::list;
   const std::span<const Value> operands =
       is_list ? std::span(given[1].items) : std::span(given).subspan(std::min<std::size_t>(given.size(), 1));
   if (operands.size() != 2) refuse_argument();
   const Value* const first = &operands[0];
   const Value* const second = &operands[1];
-  if (first->kind != Value::Kind::tensor || second->kind != Value::Kind::tensor) refuse_argument();
+  if (first->kind != Value::ValueForm::tensor || second->kind != Value::ValueForm::tensor) refuse_argument();
   Array left = arguments.workspace().load(first->tensor);
   Array right = arguments.workspace().load(second->tensor);
   Labels labels = parse_equation(equation, left.rank(), right.rank());
@@ -408,7 +408,7 @@ Results run_convolution(Arguments& arguments) {
   const Value* const padding = arguments.find("padding");
   how.before.assign(axes, 0);
   how.after = how.before;
-  if (padding != nullptr && padding->kind == Value::Kind::text) {
+  if (padding != nullptr && padding->kind == Value::ValueForm::text) {
     if (padding->text != "valid" && padding->text != "same") refuse_argument();
     for (std::size_t axis = 0; padding->text == "same" && axis < axes; ++axis) {
       const std::int64_t total = how.dilation[axis] * (weight.shape[axis + 2] - 1);

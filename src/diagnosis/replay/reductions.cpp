@@ -125,7 +125,7 @@ Results spread_of(Arguments& arguments, bool is_root, bool has_mean) {
   const Value* const dim = arguments.find("dim");
   double correction = arguments.number("correction", 1);
   Shape axes;
-  if (dim != nullptr && dim->kind == Value::Kind::boolean) {
+  if (dim != nullptr && dim->kind == Value::ValueForm::boolean) {
     correction = dim->number;
   } else {
     axes = arguments.integers("dim", {});

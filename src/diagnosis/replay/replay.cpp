@@ -169,7 +169,7 @@ class Judge {
 /// An operation in place whose input was read after it: input and output are one.
 bool input_is_output(const Call& call, const Tensor& output, Workspace& workspace) {
   for (const Value& value : call.positional) {
-    if (value.kind != Value::Kind::tensor) continue;
+    if (value.kind != Value::ValueForm::tensor) continue;
     if (value.tensor.shape != output.shape) return false;
     return workspace.load(value.tensor).values == workspace.load(output).values;
   }
@@ -199,7 +199,8 @@ MemoryGate& gate() {
 }
 
 void add_elements(const Value& value, std::uint64_t& elements) {
-  if (value.kind == Value::Kind::tensor && __builtin_add_overflow(elements, value.tensor.size(), &elements))
+  if (value.kind == Value::ValueForm::tensor &&
+      __builtin_add_overflow(elements, value.tensor.size(), &elements))
     elements = UINT64_MAX;
   for (const Value& item : value.items) add_elements(item, elements);
 }

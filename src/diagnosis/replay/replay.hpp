@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/call.hpp"
 
 namespace msprobe::diagnosis::replay {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "diagnosis/imports.hpp"
 #include "diagnosis/replay/product.hpp"
 
 namespace msprobe::diagnosis::replay {

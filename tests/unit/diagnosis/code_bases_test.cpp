@@ -15,6 +15,9 @@
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::code_bases_test {
+using pairing::align;
+using pairing::Alignment;
+using pairing::kNone;
 using testing::DumpText;
 using testing::first;
 using testing::named;
@@ -205,7 +208,7 @@ TEST_CASE("other parameters that compute the same are none of names' business") 
     rank.target = two.target.side();
     rank.golden = two.golden.side();
     rank.alignment = std::make_shared<const Alignment>(align(rank.target, rank.golden, nullptr, nullptr));
-    rank.precision = std::make_shared<const StatisticsPrecision>(rank.target, rank.golden);
+    rank.precision = std::make_shared<const measuring::StatisticsPrecision>(rank.target, rank.golden);
     RankHistory past;
     return diagnose(rank, {}, {}, past);
   };

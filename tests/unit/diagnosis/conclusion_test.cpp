@@ -151,7 +151,7 @@ TEST_CASE("what a rank that stopped would have given explains what came to other
   ranks.push_back(rank_of(1, {}, "step1"));
   ranks.back().communication.push_back(all_reduce(15, 1e-7, 1e-2));
   CHECK(conclude(ranks).findings.size() == 3);  // as if rank 0 had been read, and nothing given by it
-  ranks[0].communication[0].e_in = kInfinite;
+  ranks[0].communication[0].e_in = measuring::kInfinite;
   ranks[0].stopped = true;
   ranks[0].left_out = 12;
   const Diagnosis diagnosis = conclude(ranks);

@@ -22,6 +22,7 @@
 namespace msprobe::diagnosis::content_flow_test {
 namespace {
 
+using pairing::kNone;
 using testing::DumpText;
 using testing::named;
 using testing::Texts;
@@ -40,7 +41,7 @@ std::string content(const Numbers& numbers, std::string_view shape,
       dtype, shape, numbers.max, numbers.min, numbers.mean, numbers.norm);
 }
 
-ContentFlow flow_of(const dump::Side& side, const Joins* joins = nullptr) {
+ContentFlow flow_of(const dump::Side& side, const pairing::Joins* joins = nullptr) {
   return forward_flow(side, joins, nullptr);
 }
 
@@ -133,14 +134,14 @@ Meetings met(const ContentFlow& flow, const ContentFlow& golden) {
 }
 
 TEST_CASE("parts that ranks hold meet where the whole does") {
-  std::vector<RankSide> ranks;
+  std::vector<pairing::RankSide> ranks;
   for (const Numbers& numbers : {kLeft, kRight}) {
     DumpText dump;
     dump.forward("Functional.linear.0.forward", {content({1, -1, 0, 8}, "[4, 64]")},
                  {content(numbers, "[4, 32]")});
     ranks.push_back({static_cast<std::int64_t>(ranks.size()), dump.side()});
   }
-  const JoinedSides joined = join_sides(std::move(ranks));
+  const pairing::JoinedSides joined = pairing::join_sides(std::move(ranks));
   DumpText whole;
   whole.forward("Torch.matmul.0.forward", {content({1, -1, 0, 8}, "[4, 64]")}, {content(kWhole, "[4, 64]")});
   const dump::Side golden = whole.side();

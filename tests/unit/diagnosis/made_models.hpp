@@ -62,7 +62,7 @@ class MadeModel {
  public:
   std::vector<MadeCall> calls;
   std::string dtype = "torch.float32";
-  double u = kSingleRoundoff;
+  double u = measuring::kSingleRoundoff;
   bool backward = false;  // gradients are recorded as well
 
   Draw draw;

@@ -235,7 +235,7 @@ TEST_CASE("properties: there is never evidence from rounding alone") {
     made.model.dtype = dtype;
     made.model.backward = made.model.draw.below(2) == 0;
     for (testing::MadeCall& call : made.model.calls) {
-      call.rounding *= u / kSingleRoundoff;
+      call.rounding *= u / measuring::kSingleRoundoff;
       call.everywhere = false;
     }
     return answer_of(made.model, made.model.any_order()).empty();

@@ -340,7 +340,7 @@ TEST_CASE("statistics and tensors are not held against each other") {
       with_tensors(asked);
       for (std::size_t i = 0; i < asked.rank.rows.size(); ++i) {
         const std::string_view name = asked.rank.name_of(asked.rank.rows[i]);
-        Measure& found = asked.rank.metrics[i].measure;
+        measuring::Measure& found = asked.rank.metrics[i].measure;
         if (name.starts_with("Functional.relu.0.forward.output")) found.e = found.b = 0;
         if (name.starts_with("Functional.silu.0.forward.input") && !readable) found.known = false;
       }

@@ -13,6 +13,8 @@
 
 namespace msprobe::diagnosis::rank_diagnosis_test {
 using dump::Side;
+using pairing::Alignment;
+using pairing::is_product;
 using testing::Asked;
 using testing::Chain;
 using testing::Configure;
@@ -285,7 +287,7 @@ TEST_CASE("calls that could not be paired are not said to be others") {
   two.forward("Torch.tanh.0.forward", {tensor(3)}, {rough(0.5, 0.4)}, {tensor(6)}, {tensor(0.5)});
   const Finding found = first(diagnosed(two, [](testing::Asked& asked) {
     Alignment alignment = *asked.rank.alignment;
-    alignment.golden_of[1] = alignment.target_of[1] = kNone;
+    alignment.golden_of[1] = alignment.target_of[1] = pairing::kNone;
     asked.rank.alignment = std::make_shared<const Alignment>(std::move(alignment));
   }));
   CHECK(found.text.starts_with("Functional.gelu of both runs were not paired"));

@@ -109,9 +109,10 @@ inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure
   rank.target = two.target.side("statistics", "mix", nullptr, two.framework);
   rank.golden = two.golden.side();
   const dump::ConstructTable* const modules = construct ? &construct->table() : nullptr;
-  rank.alignment = std::make_shared<const Alignment>(align(rank.target, rank.golden, modules, modules));
-  rank.precision = std::make_shared<const StatisticsPrecision>(
-      rank.target, rank.golden, pair_items(rank.target, rank.golden, *rank.alignment));
+  rank.alignment =
+      std::make_shared<const pairing::Alignment>(pairing::align(rank.target, rank.golden, modules, modules));
+  rank.precision = std::make_shared<const measuring::StatisticsPrecision>(
+      rank.target, rank.golden, pairing::pair_items(rank.target, rank.golden, *rank.alignment));
   rank.target_construct = construct;
   if (configure) configure(asked);
   history.precision = history.precision ? history.precision : rank.precision;
@@ -128,12 +129,13 @@ inline RankDiagnosis diagnosed(const Two& two, const Configure& configure = {},
 inline void with_tensors(Asked& asked) {
   measuring::MeasuredRank& rank = asked.rank;
   rank.mode = measuring::Mode::tensor;
-  const std::vector<std::uint32_t> golden = pair_items(rank.target, rank.golden, *rank.alignment);
+  const std::vector<std::uint32_t> golden = pairing::pair_items(rank.target, rank.golden, *rank.alignment);
   for (std::uint32_t i = 0; i < golden.size(); ++i) {
     rank.rows.push_back({.target = i, .golden = golden[i]});
     measuring::TensorMetrics& metrics = rank.metrics.emplace_back();
-    if (golden[i] != kNone)
-      metrics.measure = measure(rank.target, rank.target.items[i], rank.golden, rank.golden.items[golden[i]]);
+    if (golden[i] != pairing::kNone)
+      metrics.measure =
+          measuring::measure(rank.target, rank.target.items[i], rank.golden, rank.golden.items[golden[i]]);
   }
 }
 

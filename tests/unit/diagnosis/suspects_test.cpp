@@ -112,7 +112,7 @@ TEST_CASE("what a step leaves to the next is named in its own step") {
   const RankDiagnosis rank = diagnosed(behind, history);
   CHECK(first(rank).entry == "Tensor.add_.0.forward");
   CHECK(first(rank).golden_entry == "Tensor.sub_.0.forward");
-  CHECK(first(rank).target_api == kNone);  // its number is that of another step's entry
+  CHECK(first(rank).target_api == pairing::kNone);  // its number is that of another step's entry
   CHECK(is_one_cause(rank));
 }
 

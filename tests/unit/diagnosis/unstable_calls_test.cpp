@@ -23,14 +23,14 @@ std::string tensor(std::string_view dtype, std::string_view shape, std::string_v
          std::string(shape) + R"(, "Max": 1, "Min": -1, "Mean": 0, "Norm": )" + std::string(norm) + "}";
 }
 
-Side golden_side() {
+dump::Side golden_side() {
   const std::string half = tensor("bfloat16", "[4, 8]", "5");
   const std::string text =
       R"({"task": "statistics", "level": "L1", "data": {"Torch.matmul.0.forward": {"input_args": [)" + half +
       R"(], "input_kwargs": {}, "output": [)" + half + R"(]}, "Torch.sum.0.forward": {"input_args": [)" +
       tensor("float32", "[100]", "10") + R"(], "input_kwargs": {}, "output": [)" +
       tensor("float32", "[]", "1e-6") + "]}}}";
-  return load_side(*memory_source(text, "dump.json"));
+  return dump::load_side(*memory_source(text, "dump.json"));
 }
 
 std::uint32_t output_of(const dump::Side& side, std::string_view entry) {

@@ -69,7 +69,7 @@ inline Tensor tensor_of(DType dtype, std::vector<std::int64_t> shape, const std:
 
 inline Value value_of(Tensor tensor) {
   Value value;
-  value.kind = Value::Kind::tensor;
+  value.kind = Value::ValueForm::tensor;
   value.tensor = std::move(tensor);
   return value;
 }
@@ -84,28 +84,28 @@ inline Value f64(std::vector<std::int64_t> shape, const std::vector<double>& val
 
 inline Value number(double value) {
   Value result;
-  result.kind = Value::Kind::real;
+  result.kind = Value::ValueForm::real;
   result.number = value;
   return result;
 }
 
 inline Value integer(std::int64_t value) {
   Value result;
-  result.kind = Value::Kind::integer;
+  result.kind = Value::ValueForm::integer;
   result.number = static_cast<double>(value);
   return result;
 }
 
 inline Value text(std::string value) {
   Value result;
-  result.kind = Value::Kind::text;
+  result.kind = Value::ValueForm::text;
   result.text = std::move(value);
   return result;
 }
 
 inline Value list(std::vector<Value> items) {
   Value result;
-  result.kind = Value::Kind::list;
+  result.kind = Value::ValueForm::list;
   result.items = std::move(items);
   return result;
 }

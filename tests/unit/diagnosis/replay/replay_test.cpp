@@ -356,7 +356,7 @@ TEST_CASE("replay: arguments are those of the function that was called") {
   const Value yes = value_of(tensor_of(DType::boolean, {2, 2}, {1, 1, 0, 0}));
   const Value ones = f32({2, 2}, {1, 1, 1, 1});
   Value truth = integer(0);
-  truth.kind = Value::Kind::boolean;
+  truth.kind = Value::ValueForm::boolean;
   const auto r = [](const std::string& name, std::vector<Value> positional, Value output,
                     std::vector<NamedValue> keywords = {}) {
     const ReplayedOutput told =
@@ -464,10 +464,10 @@ TEST_CASE("replay: an entry is read with its arguments, parameters and outputs")
   REQUIRE(call->positional.size() == 4);
   CHECK(call->positional[0].tensor.shape == std::vector<std::int64_t>{3});
   CHECK(call->positional[1].number == 3);
-  CHECK(call->positional[2].kind == Value::Kind::other);
+  CHECK(call->positional[2].kind == Value::ValueForm::other);
   REQUIRE(call->positional[3].items.size() == 2);
-  CHECK(call->positional[3].items[0].kind == Value::Kind::boolean);
-  CHECK(call->positional[3].items[1].kind == Value::Kind::none);
+  CHECK(call->positional[3].items[0].kind == Value::ValueForm::boolean);
+  CHECK(call->positional[3].items[1].kind == Value::ValueForm::none);
   REQUIRE(call->keywords.size() == 2);
   CHECK(call->keywords[0].value.text == "a");
   CHECK(call->keywords[1].value.dtype == DType::float16);
