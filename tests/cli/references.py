@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What comments and documents refer to is there: documents, headings, links, items of docs/differences.md, files; and
-docs/architecture.md says of folders and files what they are.
+"""What comments and documents refer to is there: documents, headings, links, items of docs/differences.md, files;
+docs/architecture.md says of folders and files what they are; and a class of src has a name of its own.
 
 usage: references.py MSPROBE SOURCE_ROOT
 """
@@ -20,6 +20,9 @@ CITED = re.compile(r"\bdocs/([\w/-]+\.md)((?:,? \"[^\"]+\")*)")
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 PATH = re.compile(r"`((?:%s)/[\w./-]+)`" % "|".join(map(re.escape, FOLDERS)))
 ITEM = re.compile(r"(?<![\w.-])([DGMNPTW][0-9]{1,3})(?![\w-])")
+# The definition of a class or an enumeration, not a specialization.
+CLASS = re.compile(r"^[ \t]*(?:template ?<[^;{]*> *)?(?:struct|class|enum class|enum|union) (?:\[\[\w+\]\] )?(\w+)(?: final)?"
+                   r"(?: :[^;{}]*)?\s*\{", re.MULTILINE)
 
 
 def texts(root):
@@ -116,6 +119,23 @@ def unlisted_uses(root):
                 yield f"{path.relative_to(root)} includes {other}/, which the map does not list for {folder.name}/"
 
 
+def shared_names(root):
+    """Classes and enumerations of src, nested ones included, that have the name of another one."""
+    files = {}
+    for path in sorted((root / "src").rglob("*.?pp")):
+        for name in CLASS.findall(re.sub("//.*", "", path.read_text(encoding="utf-8"))):
+            files.setdefault(name, []).append(str(path.relative_to(root)))
+    return [f"{name}: {', '.join(places)}" for name, places in sorted(files.items()) if len(places) > 1]
+
+
+def opened_namespaces(root):
+    """Headers of src that show all names of a namespace of ours in another one."""
+    for path in sorted((root / "src").rglob("*.hpp")):
+        for name in re.findall(r"^\s*using namespace ([\w:]+);", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if not name.startswith("std::"):
+                yield f"{path.relative_to(root)}: {name}"
+
+
 def names_of_nothing(root):
     """What a row of docs/architecture.md names beside files: each is in one of these."""
     for row in re.findall(r"^\| [^`].+ \|$", (root / "docs/architecture.md").read_text(encoding="utf-8"), re.MULTILINE):
@@ -134,8 +154,11 @@ def finds_what_is_wrong(scratch):
         "README.md": "[a](src/none.md) [b](docs/differences.md#no) [c](docs/differences.md#items) `src/x/no.hpp` D1, D2\n",
         "docs/differences.md": "# Items\n\n| # | what |\n|---|---|\n| D1 | one |\n",
         "docs/architecture.md": "| a step | `src/x/a.hpp` (`Known`) | `Unknown` |\n| `src/x/` | one | y, z |\n",
-        "src/x/a.hpp": '// docs/differences.md, "Items"; docs/differences.md,\n// "Others"; docs/gone.md.\nint Known;\n',
-        "src/y/b.hpp": '#include "x/a.hpp"\n',
+        "src/x/a.hpp": '// docs/differences.md, "Items"; docs/differences.md,\n// "Others"; docs/gone.md.\nint Known;\n'
+                       "struct Side final : Base<int> {};\nstruct Once {};\n",
+        "src/y/b.hpp": '#include "x/a.hpp"\nnamespace y {\nusing namespace x;\nusing namespace std::chrono;\n}\n'
+                       "struct Key {\n  enum class Side : std::uint8_t { target };\n};\nstruct Once;\ntemplate <>\n"
+                       "struct Once<int> {};\n",
     }
     for name, text in files.items():
         (scratch / name).parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +168,8 @@ def finds_what_is_wrong(scratch):
     harness.check_equal("wrong references", list(wrong_references(scratch)), expected)
     unlisted = ["src/y/b.hpp includes x/, which the map does not list for y/"]
     harness.check_equal("unlisted uses", list(unlisted_uses(scratch)), unlisted)
+    harness.check_equal("shared names", shared_names(scratch), ["Side: src/x/a.hpp, src/y/b.hpp"])
+    harness.check_equal("opened namespaces", list(opened_namespaces(scratch)), ["src/y/b.hpp: x"])
     harness.check_equal("names of nothing", list(names_of_nothing(scratch)), ["Unknown, in the row of src/x/a.hpp"])
 
 
@@ -159,6 +184,8 @@ def make_tests(_msprobe, root):
         ("what comments and documents refer to is there", nothing(wrong_references)),
         ("an item of docs/differences.md has a number of its own", nothing(repeated_items)),
         ("folders of src use what the map lists", nothing(unlisted_uses)),
+        ("a class of src has a name of its own", nothing(shared_names)),
+        ("a header of src opens no other namespace", nothing(opened_namespaces)),
         ("docs/architecture.md names what is there", nothing(names_of_nothing)),
     ]
 
