@@ -9,7 +9,7 @@ import pathlib
 import shutil
 import time
 
-from harness import Skip
+from harness import Skip, check, check_equal
 
 LOADS_WITHIN_S = 120
 
@@ -150,3 +150,12 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent":
                 found.append(message["params"]["request"]["url"])
         return [url for url in found if not url.startswith(("file:///", "data:", "blob:"))], found
+
+
+def check_quiet(browser):
+    """Nothing went wrong on the page, and it asked nobody for anything."""
+    check_equal("console", browser.complaints(), [])
+    foreign, all_requests = browser.requests()
+    check_equal("requests", foreign, [])
+    check(all_requests, "the log of requests has the page itself")
+    check_equal("resources", browser.run("return performance.getEntriesByType('resource').map(r => r.name)"), [])

@@ -183,13 +183,4 @@ def what_cannot_be_added_is_refused(msprobe, scratch):
     harness.check_equal("no settings", compare(msprobe, scratch, "--adapter", "adapter").returncode, 2)
 
 
-harness.main_of(
-    [
-        a_merged_model_is_base_and_adapter,
-        a_wrong_merge_is_found,
-        how_a_merge_is_wrong_is_told,
-        patterns_and_whole_modules,
-        what_cannot_be_added_is_refused,
-    ],
-    "numpy",
-)
+harness.main_of_script("numpy")

@@ -552,26 +552,4 @@ def flax_files_of_the_package(msprobe, scratch):
     harness.check_equal(result.stderr, (result.returncode, len(rows)), (0, 6))
 
 
-harness.main_of(
-    [
-        gguf_names_become_those_of_hugging_face,
-        rows_of_queries_and_keys_are_put_back,
-        the_wrong_number_of_heads_is_named,
-        one_changed_element_is_named_at_its_place,
-        packed_types_are_unpacked,
-        what_a_search_for_scales_leaves_is_close,
-        a_type_without_a_reader_ends_only_its_tensor,
-        broken_files_end_with_one_line,
-        inspect_shows_the_types_and_rates_the_templates,
-        in_a_folder_it_is_the_last_choice,
-        packed_types_are_those_of_the_package,
-        onnx_elements_in_every_place,
-        onnx_elements_out_of_reach_are_refused,
-        onnx_files_of_the_package,
-        flax_files_of_the_package,
-        a_mindspore_checkpoint_is_no_onnx,
-        flax_kernels_are_compared_transposed,
-        broken_flax_files_end_with_one_line,
-        what_is_not_read_says_what_helps,
-    ]
-)
+harness.main_of_script()

@@ -156,15 +156,4 @@ def weight_norm_has_new_names(msprobe, scratch):
     says(told(msprobe, scratch, first, second, 1), "2 parameters are renamed", "1 different", "conv.", "1 throughout")
 
 
-harness.main_of(
-    [
-        gamma_and_beta_are_renamed,
-        heads_of_keys_are_those_of_queries,
-        fused_projections_are_in_another_order,
-        a_head_is_tied_that_is_not,
-        the_bias_of_a_head_is_there_twice,
-        a_prefix_that_strict_false_passed_over,
-        weight_norm_has_new_names,
-    ],
-    "numpy",
-)
+harness.main_of_script("numpy")

@@ -241,12 +241,7 @@ def tests(msprobe, data):
         print("1..0 # SKIP no PyTorch")
         sys.exit(0)
     wild = pathlib.Path(data).resolve() / "ckpt" / "wild"
-    made = [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, scratch))
-        for test in (every_pair_is_equal, a_changed_element_has_its_place, what_one_side_lacks_is_named,
-                     sizes_of_heads_are_asked_for_where_they_matter)
-    ]
-    return [*made, ("models of transformers", lambda scratch: models_of_transformers(msprobe, scratch, wild))]
+    return harness.tests_of_script(msprobe=msprobe, wild=wild)
 
 
 harness.main(tests)

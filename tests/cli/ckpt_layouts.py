@@ -121,7 +121,7 @@ def deepspeed_folders_are_read(msprobe, wild, scratch):
     harness.check_equal("place", rows["cube"]["Shape 1"], "[3, 2, 5]")
 
 
-def what_one_side_alone_has(msprobe, _wild, scratch):
+def what_one_side_alone_has(msprobe, scratch):
     """It is a difference, unless it is a table that every model computes anew."""
     weights = {"a.weight": [1.0, 2.0], "b.weight": [3.0]}
     tensor_files.save_lists(scratch / "a.safetensors", weights)
@@ -209,13 +209,7 @@ def make_tests(msprobe, data):
         (f"{first} is {second}", lambda scratch, pair=(first, second): equal(msprobe, wild, *pair, scratch))
         for first, second in itertools.combinations(LAYOUTS, 2)
     ]
-    for test in (one_file_stands_for_all, parts_of_fsdp1_are_joined, other_files_of_the_program_are_passed_over,
-                 a_missing_rank_is_told, deepspeed_folders_are_read, deepspeed_folders_that_lack_something_are_told, what_one_side_alone_has,
-                 megatron_fsdp_dtensor_is_megatron, a_changed_element_has_its_place, a_lying_note_of_places_is_refused):
-        tests.append((test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, wild, scratch)))
-    for test in (a_missing_distcp_is_not_comparable, mindspore_in_inspect_and_parse):
-        tests.append((test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, data, scratch)))
-    return tests
+    return tests + harness.tests_of_script(msprobe=msprobe, wild=wild, data=data)
 
 
 harness.main(make_tests)

@@ -544,20 +544,4 @@ def tensors_of_other_classes_are_read_by_what_they_keep(msprobe, scratch):
     harness.check("a tensor of the class torchao.quantization.Int8Tensor, which is not supported" in result.stderr, result.stderr)
 
 
-harness.main_of(
-    [
-        each_format_is_within_half_a_step,
-        relations_to_the_original_are_named,
-        nothing_is_told_by_steps_that_are_too_wide,
-        a_zero_point_that_is_off_by_one,
-        contents_under_other_names,
-        experts_in_microscaling_format,
-        two_formats_of_one_model,
-        parts_are_joined,
-        what_does_not_fit_is_refused,
-        what_is_no_quantized_weight_stays_as_it_is,
-        why_a_weight_is_not_dequantized,
-        tensors_of_other_classes_are_read_by_what_they_keep,
-    ],
-    "numpy",
-)
+harness.main_of_script("numpy")

@@ -463,21 +463,4 @@ def training_is_no_relation(msprobe, scratch):
         harness.check_equal(f"pair {number}: {result.stderr}", claimed, {})
 
 
-harness.main_of(
-    [
-        in_pytorch_files,
-        in_safetensors,
-        in_bfloat16_against_float32,
-        pieces_of_others_are_named,
-        dead_rows_and_columns_are_named,
-        surplus_rows_of_a_vocabulary_are_padding_or_a_difference,
-        rounding_is_no_factor,
-        casts_are_named,
-        nothing_is_claimed_of_what_says_little,
-        heads_of_another_size_are_named,
-        averages_with_a_third_checkpoint_are_named,
-        one_element_ends_a_relation,
-        training_is_no_relation,
-    ],
-    "torch",
-)
+harness.main_of_script("torch")

@@ -474,23 +474,4 @@ def hostile_parts_are_refused(msprobe, scratch):
         harness.check(inspected.returncode in (0, 2), inspected.stderr)
 
 
-TESTS = [
-    hostile_parts_are_refused,
-    old_dtensors_are_joined,
-    parts_whose_place_is_not_known_are_told,
-    prefixes_are_taken_off_several_at_once,
-    state_of_the_training_is_no_parameter,
-    several_names_for_one_tensor_are_not_missing,
-    narrower_copies_are_equal_after_rounding,
-    the_first_unequal_element_has_its_coordinates,
-    integers_keep_all_digits,
-    whole_numbers_are_equal_or_different,
-    the_universal_form_is_what_deepspeed_loads,
-    what_a_loader_reads_is_read,
-    meta_tensors_are_told,
-    a_colliding_name_ends_only_itself,
-    pieces_that_are_missing_are_told,
-]
-
-
-harness.main_of(TESTS, "torch")
+harness.main_of_script("torch")

@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import pathlib
+from functools import partial
 
 import harness
 
@@ -134,114 +135,12 @@ def check_real(msprobe, data, first, second, scratch):
 
 
 def make_tests(msprobe, data):
-    tests = []
-    for case in IDENTICAL:
-
-        def identical(scratch, case=case):
-            check_identical(msprobe, data, case, scratch)
-
-        tests.append((f"{case[0]} is {case[1]}", identical))
-    for pair, corrected in NUMBERS.items():
-
-        def numbers(scratch, pair=pair, corrected=corrected):
-            check_numbers(msprobe, data, pair, corrected, scratch)
-
-        tests.append((f"numbers of {pair}", numbers))
-
-    for first, second in itertools.product(REAL, REAL):
-
-        def real(scratch, first=first, second=second):
-            check_real(msprobe, data, first, second, scratch)
-
-        tests.append((f"real {first} is {second}", real))
-
-    def padding(scratch):
-        result = compare(msprobe, data, "tp1pp1", "tp2pp1_vocabpad", scratch)
-        harness.check_equal("exit status", result.returncode, 0)
-        rows = details(scratch)
-        for name in ("embedding.word_embeddings.weight", "output_layer.weight"):
-            harness.check_equal(name, rows[name]["Status"], "equal")
-            harness.check("32 and 36 rows" in rows[name]["Note"], rows[name]["Note"])
-            entry = similarity(scratch)[name]
-            harness.check_equal(name, entry["shape"], [[32, 8], [36, 8]])
-            harness.check_equal(name, [entry["l2"], entry["cos"], entry["numel"]], [0.0, 1.0, [256, 288]])
-        harness.check_equal("equal", sum(row["Status"] == "equal" for row in rows.values()), ALL)
-
-    def missing_rank(scratch):
-        result = compare(msprobe, data, "tp2pp2", "tp2pp2_missing_rank", scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        harness.check("mp_rank_01_001/model_optim_rng.pt" in result.stderr, result.stderr)
-        harness.check_equal("files", list(scratch.iterdir()), [])
-
-    def missing_rank_allowed(scratch):
-        result = compare(msprobe, data, "tp2pp2", "tp2pp2_missing_rank", scratch, "--allow-partial")
-        harness.check_equal("exit status", result.returncode, 2)
-        rows = details(scratch)
-        broken = [name for name, row in rows.items() if row["Status"] == "not comparable"]
-        # All of the second stage: layers 2 and 3, the last norm and the output layer.
-        expected = [n for n in rows if ".2." in n or ".3." in n or "final" in n or n.startswith("output")]
-        harness.check_equal("not comparable", sorted(broken), sorted(expected))
-        harness.check(all("mp_rank_01_001" in rows[name]["Note"] for name in broken), str(rows))
-        harness.check_equal("others", {r["Status"] for n, r in rows.items() if n not in broken}, {"equal"})
-        harness.check_equal("l2", similarity(scratch)["output_layer.weight"]["l2"], "error")
-
-    def copies_differ(scratch):
-        result = compare(msprobe, data, "tp1pp1", "replica_value_diff", scratch)
-        note = details(scratch)["decoder.final_layernorm.weight"]["Note"]
-        harness.check("its copy on tensor-parallel rank 1 differs in 8 of 8 elements" in note, note)
-        harness.check("decoder.final_layernorm.weight" in result.stderr, result.stderr)
-        statuses = [row["Status"] for row in details(scratch).values()]
-        harness.check_equal("equal", statuses.count("equal"), ALL - 1)
-        harness.check_equal("status of the row", statuses.count("copies differ"), 1)
-        for level in ("unequal", "different"):
-            options = ["--fail-on", level, "--overwrite"]
-            result = compare(msprobe, data, "tp1pp1", "replica_value_diff", scratch, *options)
-            harness.check_equal(f"status at {level}", result.returncode, 1)
-
-    def copies_of_other_shape(scratch):
-        result = compare(msprobe, data, "tp1pp1", "replica_shape_diff", scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        rows = details(scratch)
-        broken = [name for name, row in rows.items() if row["Status"] == "not comparable"]
-        harness.check_equal("not comparable", broken, ["decoder.final_layernorm.weight"])
-        harness.check_equal("equal", sum(row["Status"] == "equal" for row in rows.values()), ALL - 1)
-
-    def broken_tracker(scratch):
-        result = compare(msprobe, data, "tp1pp1", "tracker_garbage", scratch)
-        harness.check_equal("exit status", result.returncode, 2)
-        harness.check("'latest' must be a number or 'release'" in result.stderr, result.stderr)
-
-    def malicious_named(scratch):
-        result = compare(msprobe, data, "malicious", "malicious", scratch)
-        harness.check("its pickle names posix.system; msprobe ran none of it" in result.stderr, result.stderr)
-
-    def single_rank(scratch):
-        rank = "tp2pp2/iter_0000005/mp_rank_01_000"
-        result = compare(msprobe, data, rank, f"{rank}/model_optim_rng.pt", scratch)
-        harness.check_equal("exit status", result.returncode, 0)
-        harness.check_equal("statuses", {row["Status"] for row in details(scratch).values()}, {"equal"})
-
-    def any_number_of_threads(scratch):
-        texts = set()
-        for jobs in ("1", "2", "7"):
-            compare(msprobe, data, "tp2pp2", "tp1pp1_other", scratch, "-j", jobs, "--overwrite")
-            texts.add((scratch / "ckpt_similarity.json").read_bytes() + (scratch / "details.csv").read_bytes())
-        harness.check_equal("different results", len(texts), 1)
-
-    for function in (
-        padding,
-        missing_rank,
-        missing_rank_allowed,
-        copies_differ,
-        copies_of_other_shape,
-        broken_tracker,
-        malicious_named,
-        single_rank,
-        any_number_of_threads,
-    ):
-        tests.append((function.__name__.replace("_", " "), function))
-    return tests
+    return [
+        *((f"{case[0]} is {case[1]}", partial(check_identical, msprobe, data, case)) for case in IDENTICAL),
+        *((f"numbers of {pair}", partial(check_numbers, msprobe, data, pair, corrected)) for pair, corrected in NUMBERS.items()),
+        *((f"real {first} is {second}", partial(check_real, msprobe, data, first, second))
+          for first, second in itertools.product(REAL, REAL)),
+    ]
 
 
-if __name__ == "__main__":
-    harness.main(make_tests)
+harness.main(make_tests)

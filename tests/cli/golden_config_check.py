@@ -406,12 +406,7 @@ def make_tests(msprobe, golden):
         tests.append((f"edge pack: {name}", lambda s, n=name, c=case: check_edge(msprobe, n, c, s)))
     for name, case in hyper.items():
         tests.append((f"hyper-parameters: {name}", lambda s, n=name, c=case: check_hyper(msprobe, n, c, s)))
-    for function in (
-        check_packs, check_recorded, check_openpyxl, check_repeated, check_formula, check_security, check_links, check_bombs,
-        check_tables, check_fail_on, check_stdout,
-    ):
-        title = function.__name__.removeprefix("check_").replace("_", " ")
-        tests.append((title, lambda s, f=function: f(msprobe, golden, s)))
+    tests += harness.tests_of_script(msprobe=msprobe, golden=golden)
     harness.check(len(edge) > 20 and len(hyper) > 15, "golden cases are missing")
     return tests
 

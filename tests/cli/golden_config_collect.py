@@ -349,9 +349,7 @@ def make_tests(msprobe, golden):
     tests = []
     for name, script in scripts.items():
         tests.append((f"script: {name}", lambda s, n=name, t=script: check_script(msprobe, n, t, s)))
-    for function in (check_yaml, check_several, check_many_notes, check_environment, check_interpreter):
-        title = function.__name__.removeprefix("check_")
-        tests.append((title, lambda s, f=function: f(msprobe, golden, s)))
+    tests += harness.tests_of_script(msprobe=msprobe, golden=golden)
     harness.check(len(scripts) > 40, "golden cases are missing")
     return tests
 

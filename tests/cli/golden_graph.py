@@ -152,7 +152,7 @@ def check_side(msprobe, scratch, case, side, folder, ignored, python_rules=True)
     check_nodes(rows_of(path, "tb_nodes"), expected, case, python_rules, PAIRED | ignored)
 
 
-def check_schema(msprobe, scratch, golden):
+def check_schema_and_journal(msprobe, scratch, golden):
     path, _ = build(msprobe, scratch, golden / "tree" / "target")
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
         made = [row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
@@ -171,7 +171,7 @@ def check_schema(msprobe, scratch, golden):
     harness.check_equal("changed by a reader", changed, [("optimizer",)])
 
 
-def check_unconnected(msprobe, scratch, golden):
+def check_unconnected_nodes(msprobe, scratch, golden):
     """What nothing connects to the root stands below it, with a warning."""
     path, messages = build(msprobe, scratch, golden / "tree" / "target")
     rows = {row["node_name"]: row for row in rows_of(path, "tb_nodes")}
@@ -185,7 +185,7 @@ def check_unconnected(msprobe, scratch, golden):
             harness.check(f"{name} is unconnected" in messages, messages)
 
 
-def check_mended(msprobe, scratch, golden):
+def check_mended_items(msprobe, scratch, golden):
     """Items that say more than the Python tool's."""
     path, _ = build(msprobe, scratch, golden / "rules" / "target")
     rows = {row["node_name"]: row for row in rows_of(path, "tb_nodes")}
@@ -256,7 +256,7 @@ def odd_models(count):
     }
 
 
-def check_odd_structure(msprobe, scratch, _):
+def check_odd_structure(msprobe, scratch):
     """They make a data base that is whole, with every node below the root."""
     count = 20000
     nodes_of = {"chain": count + 1, "circle": 501, "wide": count + 2, "odd": 12}
@@ -301,11 +301,7 @@ def make_tests(msprobe, folder):
                 lambda scratch, case=case, side=side, folder=folder, ignored=ignored:
                     check_side(msprobe, scratch, case, side, folder, ignored),
             ))
-    for name, function in (("schema and journal", check_schema), ("unconnected nodes", check_unconnected),
-                           ("mended items", check_mended), ("same bytes", check_same_bytes),
-                           ("refused", check_refused), ("odd structure", check_odd_structure)):
-        tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
-    return tests
+    return tests + harness.tests_of_script(msprobe=msprobe, golden=golden)
 
 
 if __name__ == "__main__":

@@ -298,7 +298,7 @@ def pairs_of(msprobe, scratch, target, golden, *options):
     return rows, links, messages
 
 
-def check_aligned(msprobe, scratch, _):
+def check_aligned_calls(msprobe, scratch):
     """A renamed module and an extra call leave all others where they are."""
     def rank(folder, module, operations):
         construct, data, counts = {}, {}, {}
@@ -331,7 +331,7 @@ def check_aligned(msprobe, scratch, _):
                 harness.check_equal(key, json.loads(item["Err_message"]), [ALIGNED] if renamed else [])
 
 
-def check_arguments(msprobe, scratch, _):
+def check_arguments(msprobe, scratch):
     """Keyword arguments pair by name, all else that is left in order."""
     name = "Torch.sum.0.forward"
     target = write_rank(scratch / "new", {name: None}, {name: call(1.0, 2.0, dim=1, keepdim=3)})
@@ -480,7 +480,7 @@ def check_refused(msprobe, scratch, golden):
         harness.check_equal(f"{arguments}: files", left, [])
 
 
-def check_other_data(msprobe, scratch, _):
+def check_other_data(msprobe, scratch):
     """Sides with other kinds of data are compared by statistics, and a warning says so."""
     node = {"Torch.a.0.forward": None}
     entry = {"input_args": [tensor(1.0)]}
@@ -493,7 +493,7 @@ def check_other_data(msprobe, scratch, _):
                       result.stderr)
 
 
-def check_odd_structure(msprobe, scratch, _):
+def check_odd_structure(msprobe, scratch):
     """Deep, wide and circular models and names of every kind, in each way of pairing."""
     models = odd_models(20000)
     models["odd"].update({"Torch..0..forward": None, "_rank": None, "Torch.a_rank1.1.forward": None})
@@ -529,13 +529,7 @@ def make_tests(msprobe, folder):
                     lambda scratch, case=golden / name, expected=expected, options=options, check=check:
                         check(msprobe, scratch, case, case / expected, options),
                 ))
-    for name, function in (("aligned calls", check_aligned), ("arguments", check_arguments), ("counts", check_counts),
-                           ("overflow", check_overflow), ("origins", check_origins), ("told", check_told), ("ranks", check_ranks),
-                           ("same bytes", check_same_bytes),
-                           ("refused", check_refused), ("other data", check_other_data),
-                           ("odd structure", check_odd_structure)):
-        tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
-    return tests
+    return tests + harness.tests_of_script(msprobe=msprobe, golden=golden)
 
 
 if __name__ == "__main__":

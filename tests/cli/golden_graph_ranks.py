@@ -65,7 +65,7 @@ def write_calls(folder, calls):
     return write_rank(folder, {name: None for name, *_ in calls}, json.dumps({"task": "statistics", "data": data}))
 
 
-def check_edges(msprobe, scratch, _):
+def roots_groups_and_peers(msprobe, scratch):
     """Each way to name a root, a group and a peer, over three ranks; partners by rank."""
     dump = scratch / "dump"
     for rank in range(3):
@@ -114,7 +114,7 @@ def check_edges(msprobe, scratch, _):
     harness.check_equal("no partner", got[2, "Distributed.send.0.forward"], {})
 
 
-def check_overflow_in_edges(msprobe, scratch, _):
+def overflow_levels_of_partners(msprobe, scratch):
     """With -oc a partner's level is told, and nothing of one that has none."""
     dump = scratch / "dump"
     bad = {**TENSOR, "Max": "inf"}
@@ -130,7 +130,7 @@ def check_overflow_in_edges(msprobe, scratch, _):
     harness.check_equal("one rank", edges(path), {(0, name): {}})
 
 
-def check_lists(msprobe, scratch, golden):
+def steps_ranks_and_micro_steps(msprobe, scratch, golden):
     """Steps by number; all ranks of all steps; the most micro steps of any graph."""
     dump = scratch / "dump"
     two_micro_steps = {f"Module.m.M.{way}.{i}": None for i in range(2) for way in ("forward", "backward")}
@@ -165,7 +165,7 @@ def check_integrity(path):
         harness.check_equal("integrity", connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
 
 
-def check_broken_rank(msprobe, scratch, golden):
+def a_rank_that_cannot_be_read(msprobe, scratch, golden):
     """It is named in one line, the others are there as if it were not, and the status is 2."""
     dump, whole = scratch / "dump", scratch / "whole.db"
     for rank in (0, 2):
@@ -207,7 +207,7 @@ def check_broken_rank(msprobe, scratch, golden):
     harness.check_equal("no rank: lines", messages.count("construct.json: is empty"), 3)
 
 
-def check_two_of_a_number(msprobe, scratch, golden):
+def two_ranks_of_a_number(msprobe, scratch, golden):
     for name in ("rank", "rank0", "rank1"):
         shutil.copytree(golden / "comm" / "target" / "rank0", scratch / "dump" / name)
     files, messages = run_failing(msprobe, scratch, scratch / "dump")
@@ -249,7 +249,7 @@ def check_compared(msprobe, scratch, golden):
         harness.check_equal(f"{name}: different results", len(several), 1)
 
 
-def check_one_sided(msprobe, scratch, golden):
+def what_one_side_alone_has(msprobe, scratch, golden):
     """What one side alone has is told, and left out."""
     one = golden / "build_single" / "target"
     for side, places in (("new", ("step0/rank0", "step0/rank1", "step1/rank0", "step2/rank0", "step2/rank1")),
@@ -275,7 +275,7 @@ def check_one_sided(msprobe, scratch, golden):
         harness.check_equal("files", files, [])
 
 
-def check_broken_pair(msprobe, scratch, golden):
+def a_pair_that_cannot_be_read(msprobe, scratch, golden):
     """A rank whose second side fails leaves nothing of the first: neither rows nor edges."""
     case = golden / "ddp"
     for side in ("target", "golden"):
@@ -300,7 +300,7 @@ def check_broken_pair(msprobe, scratch, golden):
     check_integrity(files[0])
 
 
-def check_request(msprobe, scratch, golden):
+def a_request_of_8x(msprobe, scratch, golden):
     """compare.json of 8.x asks for the same bytes as today's options."""
     case = golden / "ddp"
     request = scratch / "compare.json"
@@ -352,7 +352,7 @@ def check_request(msprobe, scratch, golden):
         harness.check(reason in result.stderr.splitlines()[0], result.stderr)
 
 
-def check_refused(msprobe, scratch, _):
+def check_refused(msprobe, scratch):
     (scratch / "none").mkdir()
     write_rank(scratch / "procs" / "proc1", {"Torch.a.0.forward": None})
     write_rank(scratch / "procs" / "proc2", {"Torch.a.0.forward": None})
@@ -394,16 +394,7 @@ def check_progress_lines(msprobe, scratch, golden):
 
 def make_tests(msprobe, folder):
     golden = harness.data(folder, "visualize") / "visualize" / "cases"
-    return [
-        (name, lambda scratch, function=function: function(msprobe, scratch, golden))
-        for name, function in (
-            ("communication", check_communication), ("roots, groups and peers", check_edges),
-            ("overflow levels of partners", check_overflow_in_edges), ("steps, ranks and micro steps", check_lists),
-            ("compared", check_compared), ("a request of 8.x", check_request), ("what one side alone has", check_one_sided),
-            ("a pair that cannot be read", check_broken_pair), ("a rank that cannot be read", check_broken_rank), ("two ranks of a number", check_two_of_a_number),
-            ("refused", check_refused), ("same bytes", check_same_bytes), ("progress lines", check_progress_lines),
-        )
-    ]
+    return harness.tests_of_script(msprobe=msprobe, golden=golden)
 
 
 if __name__ == "__main__":

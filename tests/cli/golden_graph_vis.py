@@ -158,7 +158,7 @@ def rank(folder, data, task="statistics", construct=None, stack=None):
     return path
 
 
-def check_index(msprobe, scratch, _):
+def check_index(msprobe, scratch):
     """The index by statistics, against numbers worked out by hand."""
     inf, nan = float("inf"), float("nan")
     # Value here and in the reference, and the index.
@@ -195,7 +195,7 @@ def check_index(msprobe, scratch, _):
     harness.check_equal("collection", nodes["Apis_Between_Modules.0"]["data"], {"precision_index": held})
 
 
-def check_stacks(msprobe, scratch, _):
+def check_stacks(msprobe, scratch):
     """Without -cs the line that counts."""
     lines = ["File a.py, line 1, in forward, \n x = self.fc1(x)", "File b.py, line 2, in f, \n y = AddTemplate(z)",
              "File c.py, line 3, in g, \n y = myTemplate(z)", "File d.py, line 4, in h, \n y = fc1 (api_template(z))",
@@ -306,7 +306,7 @@ def check_same_bytes(msprobe, scratch, golden):
         harness.check(runs[0] == runs[1] and runs[0], f"{case}: two runs differ")
 
 
-def check_odd_structure(msprobe, scratch, _):
+def check_odd_structure(msprobe, scratch):
     """Deep, wide and circular models and names of every kind: files that are whole, with every node."""
     for name, construct in odd_models(3000).items():
         folder = write_rank(scratch / name, construct)
@@ -319,7 +319,7 @@ def check_odd_structure(msprobe, scratch, _):
                 harness.check_equal(f"{name}: above {below}", nodes[below]["upnode"], each["id"])
 
 
-def check_merge_request(msprobe, scratch, golden):
+def check_parallel_merge(msprobe, scratch, golden):
     """parallel_merge of compare.json asks for the same bytes as the options."""
     for case, sizes in (("tp_merge", ((2, 2, 1), (1, 1, 1))), ("tppp_merge", ((4, 2, 2), (1, 1, 1))),
                         ("vpp_merge", ((2, 1, 2, 2, "tp-cp-ep-dp-pp"),))):
@@ -352,12 +352,7 @@ def make_tests(msprobe, folder):
             f"{expected.parent.name}/{expected.name}",
             lambda scratch, expected=expected: check_case(msprobe, scratch, expected.parent, expected),
         ))
-    for name, function in (("index", check_index), ("stacks", check_stacks), ("steps", check_steps),
-                           ("edges", check_edges), ("broken rank", check_broken_rank), ("full disk", check_full_disk),
-                           ("same bytes", check_same_bytes), ("odd structure", check_odd_structure),
-                           ("parallel_merge", check_merge_request)):
-        tests.append((name, lambda scratch, function=function: function(msprobe, scratch, golden)))
-    return tests
+    return tests + harness.tests_of_script(msprobe=msprobe, golden=golden)
 
 
 if __name__ == "__main__":

@@ -440,10 +440,7 @@ def make_tests(msprobe, golden):
         for name in ("main", "duplicate", "empty", *(["random"] if release == "26" else [])):
             tests.append((f"{folder}: {name}", lambda s, n=name, r=release: check_cells(msprobe, case, n, r, s)))
     tests.append(("as many cells as the predicates say", lambda _: harness.check_equal("", wrong(DETAILS + OPERATIONS, PAGE), [])))
-    for function in (check_missing_column, check_selection, check_never_passes, check_duplicates, check_other_side,
-                     check_gates, check_formats, check_english, check_standards, check_hostile):
-        tests.append((function.__name__, lambda s, f=function: f(msprobe, case, s)))
-    return tests
+    return tests + harness.tests_of_script(msprobe=msprobe, case=case)
 
 
 if __name__ == "__main__":

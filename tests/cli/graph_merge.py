@@ -55,7 +55,7 @@ def sentences(row):
     return json.loads(row["parallel_merge_info"] or "[]")
 
 
-def check_statistics(msprobe, scratch, _):
+def check_statistics(msprobe, scratch):
     """Element types, values that are no numbers, items that a rank lacks."""
     nan, inf = float("nan"), float("inf")
     module = "Module.m.M.forward.0"
@@ -151,7 +151,7 @@ def linear_pair(rank):
     return nodes
 
 
-def check_equal_shards(msprobe, scratch, _):
+def check_equal_shards(msprobe, scratch):
     """They are merged though equal; what all ranks hold whole is not."""
     for rank in (0, 1):
         write_model(scratch / "ranks" / f"rank{rank}", linear_pair(rank))
@@ -185,7 +185,7 @@ def check_equal_shards(msprobe, scratch, _):
     harness.check_equal("behind", rows["Torch.mul.1.forward"]["parallel_merge_info"], "")
 
 
-def check_mixed_operations(msprobe, scratch, _):
+def check_mixed_operations(msprobe, scratch):
     """Two copies of a model, each of two stages of two shards: operations between modules of all ranks are there."""
     for rank in range(8):
         stage, layer = rank // 4, "Module.layers.0.L.forward.0"
@@ -214,7 +214,7 @@ def check_mixed_operations(msprobe, scratch, _):
         harness.check("Module.layers.1.L.forward.0" in {name for rank, name in rows if rank == first}, "layers")
 
 
-def check_replicas(msprobe, scratch, _):
+def check_replicas(msprobe, scratch):
     """What all ranks of a group hold whole is told where it differs; sums over another group are not."""
     column, norm = "Module.p.q.ColumnParallelLinear.forward.0", "Module.p.n.RMSNorm.forward.0"
 
@@ -253,7 +253,7 @@ def check_replicas(msprobe, scratch, _):
     )
 
 
-def check_uneven_stages(msprobe, scratch, _):
+def check_uneven_stages(msprobe, scratch):
     """Stages of one, three and three layers: by default none is lost, and numbers inside of a layer stay."""
 
     def stage(rank, layers):
@@ -289,7 +289,7 @@ def check_uneven_stages(msprobe, scratch, _):
         )
 
 
-def check_chunks(msprobe, scratch, _):
+def check_chunks(msprobe, scratch):
     """Modules of later parts of a stage outside the layers are kept in the first part."""
 
     def part(rank, chunk):
@@ -374,7 +374,7 @@ def check_refused(msprobe, scratch, golden):
         harness.check(not (scratch / "out").exists(), f"{arguments}: files")
 
 
-def check_hostile(msprobe, scratch, _):
+def check_hostile(msprobe, scratch):
     """Ranks that do not go together, names that look like merged ones, many operations, deep and circular trees:
     a data base that is whole."""
     count = 10000
@@ -453,19 +453,7 @@ def check_hostile(msprobe, scratch, _):
 
 def make_tests(msprobe, folder):
     golden = harness.data(folder, "visualize") / "visualize" / "cases"
-    return [
-        (name, lambda scratch, function=function: function(msprobe, scratch, golden))
-        for name, function in (
-            ("statistics", check_statistics),
-            ("equal shards", check_equal_shards),
-            ("mixed operations", check_mixed_operations),
-            ("replicas", check_replicas),
-            ("uneven stages", check_uneven_stages),
-            ("chunks", check_chunks),
-            ("refused", check_refused),
-            ("hostile", check_hostile),
-        )
-    ]
+    return harness.tests_of_script(msprobe=msprobe, golden=golden)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 import atexit
 import functools
 import importlib
+import inspect
 import os
 import pathlib
 import re
@@ -128,19 +129,35 @@ def tap(tests):
     return 1 if failed else 0
 
 
-def main_of(functions, module=None):
-    """Entry of a test script whose tests are functions of the program and a scratch folder, named for what they show.
-    Without the Python module that they need all are skipped."""
+def tests_of_script(**given):
+    """(name, function of a scratch folder) for each function of the script that takes `scratch`, the program and nothing that
+    is not given here; an underscore before what it does not use. It is named for what it shows."""
+    tests = []
+    for function in list(vars(sys.modules["__main__"]).values()):
+        if inspect.isfunction(function) and function.__module__ == "__main__":
+            taken = {name: name.lstrip("_") for name in inspect.signature(function).parameters}
+            if {"msprobe", "scratch"} <= set(taken.values()) <= {"scratch", *given}:
+                title = function.__name__.removeprefix("check_").replace("_", " ")
+                tests.append((title, functools.partial(called_with, function, taken, given)))
+    check(tests, "the script has no tests")
+    return tests
+
+
+def called_with(function, taken, given, scratch):
+    values = {**given, "scratch": scratch}
+    function(**{name: values[value] for name, value in taken.items()})
+
+
+def main_of_script(module=None):
+    """Entry of a script whose tests take the program and a scratch folder. Without the Python module that they need all are
+    skipped."""
     if module is not None:
         try:
             importlib.import_module(module)
         except ImportError:
             print(f"1..0 # SKIP no {module}")
             sys.exit(0)
-    main(lambda msprobe: [
-        (function.__name__.replace("_", " "), lambda scratch, function=function: function(msprobe, scratch))
-        for function in functions
-    ])
+    main(lambda msprobe: tests_of_script(msprobe=msprobe))
 
 
 def main(make_tests):

@@ -518,26 +518,4 @@ def small_files_that_ask_for_much(msprobe, scratch):
                 harness.check(peak < (64 << 20) + 10 * files_read * length, f"{what}: {peak} bytes of memory")
 
 
-def make_tests(msprobe):
-    functions = (
-        pack_that_leads_out,
-        pack_that_is_a_bomb,
-        pack_that_is_damaged,
-        members_of_hostile_json,
-        result_behind_a_link,
-        hostile_names_in_messages,
-        formulas,
-        scripts_and_yaml,
-        verl_logs,
-        pickles_that_call,
-        torch_files,
-        safetensors_files,
-        distributed_checkpoints,
-        mindspore_files,
-        small_files_that_ask_for_much,
-    )
-    return [(f.__name__.replace("_", " "), lambda s, f=f: f(msprobe, s)) for f in functions]
-
-
-if __name__ == "__main__":
-    harness.main(make_tests)
+harness.main_of_script()

@@ -114,16 +114,7 @@ def tests(msprobe, folder):
     sys.path.insert(0, folder)
     import recipe
 
-    return [
-        (name.__name__.replace("_", " "), lambda scratch, name=name: name(msprobe, scratch, recipe))
-        for name in (
-            calls_are_real,
-            calls_are_found,
-            tricks_do_not_pass,
-            compressed_pickles_are_refused,
-            harmless_files_pass,
-        )
-    ]
+    return harness.tests_of_script(msprobe=msprobe, recipe=recipe)
 
 
 harness.main(tests)

@@ -343,21 +343,4 @@ def of_dumps_with_tensors(msprobe, scratch):
     harness.check_equal("statuses", statuses, [0, 1, 1, 0])
 
 
-def tests(msprobe):
-    return [
-        (name.__name__.replace("_", " "), lambda scratch, name=name: name(msprobe, scratch))
-        for name in (
-            behind_what_is_odd,
-            behind_many_pickles,
-            in_other_members,
-            in_arrays,
-            in_second_archives,
-            as_second_face,
-            with_hidden_names,
-            what_python_names,
-            of_dumps_with_tensors,
-        )
-    ]
-
-
-harness.main(tests)
+harness.main_of_script()

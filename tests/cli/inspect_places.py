@@ -166,7 +166,7 @@ def hidden_files_and_strays(msprobe, scratch, places):
         shutil.rmtree(scratch / "dump")
 
 
-def nothing_to_rate(msprobe, scratch, _places):
+def nothing_to_rate(msprobe, scratch):
     (scratch / "empty" / "below").mkdir(parents=True)
     result = inspect(msprobe, scratch, "dangerous", "empty")
     harness.check_equal("status", result.returncode, 2)
@@ -201,25 +201,7 @@ def tests(msprobe, folder):
     sys.path.insert(0, folder)
     import places
 
-    return [
-        (test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, scratch, places))
-        for test in (
-            in_archives,
-            in_a_folder_of_archives,
-            in_programs,
-            in_texts,
-            in_metadata,
-            in_other_formats,
-            numpy_tricks,
-            harmless_folders_pass,
-            links_and_special_files,
-            folders_that_are_too_deep,
-            a_snapshot_is_rated_through_its_links,
-            hidden_files_and_strays,
-            nothing_to_rate,
-            one_sum_and_a_line_for_each,
-        )
-    ]
+    return harness.tests_of_script(msprobe=msprobe, places=places)
 
 
 harness.main(tests)

@@ -116,12 +116,4 @@ def plain_pickles_are_clean(msprobe, scratch):
         expect(msprobe, scratch, f"{protocol}_chain.pkl", data * 20, "unknown", 0)
 
 
-harness.main_of(
-    [
-        tensors_are_clean,
-        modules_are_read,
-        no_class_of_pytorch_is_dangerous,
-        plain_pickles_are_clean,
-    ],
-    "torch",
-)
+harness.main_of_script("torch")

@@ -10,7 +10,7 @@ Skipped, and says so, where Chromium, its driver or Selenium is missing.
 import math
 
 import monitor_trees
-from browser import Browser
+from browser import Browser, check_quiet
 from harness import check, check_equal, main, run
 
 SPIKE = 150
@@ -28,13 +28,6 @@ def page(msprobe, scratch, *arguments):
     result = run(msprobe, ["-q", "monitor", "report", *arguments, "-o", "report.html"], scratch)
     check_equal("exit status", (result.returncode, result.stderr), (0, ""))
     return scratch / "report.html"
-
-
-def check_quiet(browser):
-    check_equal("console", browser.complaints(), [])
-    foreign, all_requests = browser.requests()
-    check_equal("requests", foreign, [])
-    check(all_requests, "the log of requests has the page itself")
 
 
 def make_tests(msprobe):

@@ -232,154 +232,121 @@ def add_operations(dump):
     return x
 
 
-def again(msprobe):
+def operations_are_called_again(msprobe, scratch):
     """With MindSpore: a wrong function is found, forward and backward, in place or not, of one result or more."""
-
-    def body(scratch):
-        dump = Dump(scratch / "dump")
-        add_operations(dump)
-        dump.write()
-        result, rows = check(msprobe, scratch, env=write_double(scratch))
-        harness.check_equal("status", result.returncode, 1)
-        harness.check("on cpu, MindSpore 2.99, by PyTorch" in result.stderr, result.stderr)
-        harness.check_equal("verdicts", verdicts(rows), {
-            "Mint.add.0": ("pass", "pass"), "Mint.cat.0": ("pass", "pass"), "Mint.log.0": ("error", "error"),
-            "Mint.max.0": ("pass", "pass"), "MintFunctional.relu.0": ("pass", "pass"),
-            "Functional.softmax.0": ("pass", ""), "Tensor.to.0": ("pass", "pass"), "Tensor.sum.0": ("pass", "pass"), "Tensor.add_.0": ("pass", "pass"),
-            "Mint.mul.0": ("pass", "")})
-
-    return body
+    dump = Dump(scratch / "dump")
+    add_operations(dump)
+    dump.write()
+    result, rows = check(msprobe, scratch, env=write_double(scratch))
+    harness.check_equal("status", result.returncode, 1)
+    harness.check("on cpu, MindSpore 2.99, by PyTorch" in result.stderr, result.stderr)
+    harness.check_equal("verdicts", verdicts(rows), {
+        "Mint.add.0": ("pass", "pass"), "Mint.cat.0": ("pass", "pass"), "Mint.log.0": ("error", "error"),
+        "Mint.max.0": ("pass", "pass"), "MintFunctional.relu.0": ("pass", "pass"),
+        "Functional.softmax.0": ("pass", ""), "Tensor.to.0": ("pass", "pass"), "Tensor.sum.0": ("pass", "pass"), "Tensor.add_.0": ("pass", "pass"),
+        "Mint.mul.0": ("pass", "")})
 
 
-def recorded(msprobe):
+def what_was_recorded_without_mindspore(msprobe, scratch):
     """Without MindSpore: what a run recorded is right where the function of PyTorch gives the same."""
-
-    def body(scratch):
-        dump = Dump(scratch / "dump")
-        x = add_operations(dump)
-        dump.add("Mint.exp.0", [x], np.exp(x) * np.float32(1.001))
-        dump.add("Functional.log_softmax.0", [np.stack((x, x))], np.log(softmax(np.stack((x, x)), 0)))
-        dump.write()
-        result, rows = check(msprobe, scratch, "--recorded")
-        found = verdicts(rows)
-        # This dump has none of its gradients.
-        harness.check_equal("cat", (found.pop("Mint.cat.0"), rows["Mint.cat.0"][6]), (
-            ("pass", "skip"), "0 gradients were recorded, but 2 are computed"))
-        harness.check_equal("wrong", {name for name, words in found.items() if "error" in words},
-                            {"Mint.exp.0", "Functional.log_softmax.0"})
-        harness.check_equal("others", {word for words in found.values() for word in words}, {"pass", "error", ""})
-        harness.check_equal("status", (result.returncode, "as recorded, by PyTorch" in result.stderr), (1, True))
-
-    return body
+    dump = Dump(scratch / "dump")
+    x = add_operations(dump)
+    dump.add("Mint.exp.0", [x], np.exp(x) * np.float32(1.001))
+    dump.add("Functional.log_softmax.0", [np.stack((x, x))], np.log(softmax(np.stack((x, x)), 0)))
+    dump.write()
+    result, rows = check(msprobe, scratch, "--recorded")
+    found = verdicts(rows)
+    # This dump has none of its gradients.
+    harness.check_equal("cat", (found.pop("Mint.cat.0"), rows["Mint.cat.0"][6]), (
+        ("pass", "skip"), "0 gradients were recorded, but 2 are computed"))
+    harness.check_equal("wrong", {name for name, words in found.items() if "error" in words},
+                        {"Mint.exp.0", "Functional.log_softmax.0"})
+    harness.check_equal("others", {word for words in found.values() for word in words}, {"pass", "error", ""})
+    harness.check_equal("status", (result.returncode, "as recorded, by PyTorch" in result.stderr), (1, True))
 
 
-def random_data(msprobe):
+def random_data(msprobe, scratch):
     """Statistics alone: the same calls with random numbers of the recorded range."""
-
-    def body(scratch):
-        dump = Dump(scratch / "dump", tensors=False)
-        x = rand(3, 4)
-        dump.add("Mint.exp.0", [x], np.exp(x), backward=([x], [x]))
-        dump.add("Mint.log.0", [x], np.log(x))
-        dump.write()
-        result, rows = check(msprobe, scratch, "-n", "2", env=write_double(scratch))
-        harness.check_equal("verdicts", verdicts(rows), {"Mint.exp.0": ("pass", "pass"), "Mint.log.0": ("error", "")})
-        harness.check("2 with random data" in result.stderr, result.stderr)
-
-    return body
+    dump = Dump(scratch / "dump", tensors=False)
+    x = rand(3, 4)
+    dump.add("Mint.exp.0", [x], np.exp(x), backward=([x], [x]))
+    dump.add("Mint.log.0", [x], np.log(x))
+    dump.write()
+    result, rows = check(msprobe, scratch, "-n", "2", env=write_double(scratch))
+    harness.check_equal("verdicts", verdicts(rows), {"Mint.exp.0": ("pass", "pass"), "Mint.log.0": ("error", "")})
+    harness.check("2 with random data" in result.stderr, result.stderr)
 
 
-def not_judged(msprobe):
-    def body(scratch):
-        dump = Dump(scratch / "dump")
-        x = rand(3, 4)
-        image, kernel = rand(1, 2, 4, 4), rand(2, 2, 2, 2)
-        dump.add("Tensor.std.0", [x], x.std())
-        dump.add("Functional.conv2d.0", [image, kernel], image)
-        dump.add("Functional.tensordump.0", [{"type": "str", "value": "name"}, x], x)
-        dump.add("Mint.nothing.0", [x], x)
-        dump.add("Mint.sin.0", [x], np.sin(x))
-        dump.add("MintDistributed.all_reduce.0", [x], x)
-        dump.add("Primitive.add.Add.0", [x], x)
-        dump.write()
-        _, rows = check(msprobe, scratch, env=write_double(scratch))
-        version = torch.__version__
-        harness.check_equal("reasons", {name: row[6] for name, row in rows.items()}, {
-            "Tensor.std.0": "Tensor.std has no reference; --references may name one",
-            "Functional.conv2d.0": "Functional.conv2d has no reference; --references may name one",
-            "Functional.tensordump.0": "Functional.tensordump has no reference; --references may name one",
-            "Mint.nothing.0": f"Mint.nothing has no reference: PyTorch {version} has no Torch.nothing",
-            "Mint.sin.0": "MindSpore 2.99 has no Mint.sin",
-            "MintDistributed.all_reduce.0": "communication is not called again",
-            "Primitive.add.Add.0": "operations of the kind Primitive are not called again"})
-        harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
-        (scratch / "own.yaml").write_text("operators: {conv2d: {forward: convolution}, std: {forward: deviation}}",
-                                          encoding="utf-8")
-        (scratch / "own.py").write_text("def convolution(x, kernel):\n    return x\n\n\ndef deviation(x):\n"
-                                        "    return x.std(unbiased=False)\n", encoding="utf-8")
-        _, rows = check(msprobe, scratch, "--recorded", "--references", "own.yaml")
-        own = {name: words for name, words in verdicts(rows).items() if words != ("skip", "")}
-        harness.check_equal("by own references", own, {
-            "Tensor.std.0": ("pass", ""), "Functional.conv2d.0": ("pass", ""), "Mint.sin.0": ("pass", "")})
-
-    return body
+def what_has_no_reference_says_so(msprobe, scratch):
+    dump = Dump(scratch / "dump")
+    x = rand(3, 4)
+    image, kernel = rand(1, 2, 4, 4), rand(2, 2, 2, 2)
+    dump.add("Tensor.std.0", [x], x.std())
+    dump.add("Functional.conv2d.0", [image, kernel], image)
+    dump.add("Functional.tensordump.0", [{"type": "str", "value": "name"}, x], x)
+    dump.add("Mint.nothing.0", [x], x)
+    dump.add("Mint.sin.0", [x], np.sin(x))
+    dump.add("MintDistributed.all_reduce.0", [x], x)
+    dump.add("Primitive.add.Add.0", [x], x)
+    dump.write()
+    _, rows = check(msprobe, scratch, env=write_double(scratch))
+    version = torch.__version__
+    harness.check_equal("reasons", {name: row[6] for name, row in rows.items()}, {
+        "Tensor.std.0": "Tensor.std has no reference; --references may name one",
+        "Functional.conv2d.0": "Functional.conv2d has no reference; --references may name one",
+        "Functional.tensordump.0": "Functional.tensordump has no reference; --references may name one",
+        "Mint.nothing.0": f"Mint.nothing has no reference: PyTorch {version} has no Torch.nothing",
+        "Mint.sin.0": "MindSpore 2.99 has no Mint.sin",
+        "MintDistributed.all_reduce.0": "communication is not called again",
+        "Primitive.add.Add.0": "operations of the kind Primitive are not called again"})
+    harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
+    (scratch / "own.yaml").write_text("operators: {conv2d: {forward: convolution}, std: {forward: deviation}}",
+                                      encoding="utf-8")
+    (scratch / "own.py").write_text("def convolution(x, kernel):\n    return x\n\n\ndef deviation(x):\n"
+                                    "    return x.std(unbiased=False)\n", encoding="utf-8")
+    _, rows = check(msprobe, scratch, "--recorded", "--references", "own.yaml")
+    own = {name: words for name, words in verdicts(rows).items() if words != ("skip", "")}
+    harness.check_equal("by own references", own, {
+        "Tensor.std.0": ("pass", ""), "Functional.conv2d.0": ("pass", ""), "Mint.sin.0": ("pass", "")})
 
 
-def refused(msprobe):
+def dumps_and_options_that_are_refused(msprobe, scratch):
     """In one line each."""
-
-    def body(scratch):
-        dump = Dump(scratch / "dump")
-        dump.add("Mint.exp.0", [rand(2)], rand(2))
-        dump.write()
-        result, _ = check(msprobe, scratch)
-        harness.check_equal("status", result.returncode, 2)
-        harness.check("No module named 'mindspore'" in result.stderr and "for --recorded PyTorch is enough" in result.stderr,
-                      result.stderr)
-        for words in (["-f", "pytorch", "acc_check"], ["run_overflow_check"], ["-f", "pytorch", "op_generate", "--api",
-                                                                               "Mint.exp.0"]):
-            result = harness.run(msprobe, [*words, "-api_info", "dump/dump.json"], scratch)
-            harness.check_equal("status", (result.returncode, result.stderr.strip()), (
-                2, "msprobe: error: dump/dump.json: only operations of pytorch are called again, not those of mindspore"))
-        dump.write(framework="pytorch")
-        result, _ = check(msprobe, scratch)
+    dump = Dump(scratch / "dump")
+    dump.add("Mint.exp.0", [rand(2)], rand(2))
+    dump.write()
+    result, _ = check(msprobe, scratch)
+    harness.check_equal("status", result.returncode, 2)
+    harness.check("No module named 'mindspore'" in result.stderr and "for --recorded PyTorch is enough" in result.stderr,
+                  result.stderr)
+    for words in (["-f", "pytorch", "acc_check"], ["run_overflow_check"], ["-f", "pytorch", "op_generate", "--api",
+                                                                           "Mint.exp.0"]):
+        result = harness.run(msprobe, [*words, "-api_info", "dump/dump.json"], scratch)
         harness.check_equal("status", (result.returncode, result.stderr.strip()), (
-            2, "msprobe: error: dump/dump.json: only operations of mindspore are called again, not those of pytorch"))
-
-    return body
-
-
-def cases(msprobe):
-    def body(scratch):
-        dump = Dump(scratch / "dump")
-        add_operations(dump)
-        dump.write()
-        environment = {**harness.environment(msprobe, scratch), **write_double(scratch)}
-        found = {}
-        for api in ("Mint.max.0", "Mint.log.0"):
-            result = harness.run(msprobe, ["-f", "mindspore", "op_generate", "-api_info", "dump/dump.json", "--api", api], scratch)
-            harness.check_equal("status", result.returncode, 0)
-            told = subprocess.run([sys.executable, pathlib.Path(api, "run.py"), "--device", "cpu"], check=False,
-                                  cwd=scratch, env=environment, capture_output=True, text=True, timeout=harness.TIME_LIMIT_S)
-            harness.check("with MindSpore 2.99, judged by PyTorch" in told.stdout, told.stdout + told.stderr)
-            found[api] = told.returncode, [line.split()[-1] for line in told.stdout.splitlines()
-                                           if line.startswith(("forward", "backward"))]
-        harness.check_equal("verdicts", found, {"Mint.max.0": (0, ["pass", "pass", "pass"]),
-                                                "Mint.log.0": (1, ["error", "error"])})
-
-    return body
+            2, "msprobe: error: dump/dump.json: only operations of pytorch are called again, not those of mindspore"))
+    dump.write(framework="pytorch")
+    result, _ = check(msprobe, scratch)
+    harness.check_equal("status", (result.returncode, result.stderr.strip()), (
+        2, "msprobe: error: dump/dump.json: only operations of mindspore are called again, not those of pytorch"))
 
 
-def make_tests(msprobe):
-    return [
-        ("operations are called again", again(msprobe)),
-        ("what was recorded, without MindSpore", recorded(msprobe)),
-        ("random data", random_data(msprobe)),
-        ("what has no reference says so", not_judged(msprobe)),
-        ("dumps and options that are refused", refused(msprobe)),
-        ("cases", cases(msprobe)),
-    ]
+def cases(msprobe, scratch):
+    dump = Dump(scratch / "dump")
+    add_operations(dump)
+    dump.write()
+    environment = {**harness.environment(msprobe, scratch), **write_double(scratch)}
+    found = {}
+    for api in ("Mint.max.0", "Mint.log.0"):
+        result = harness.run(msprobe, ["-f", "mindspore", "op_generate", "-api_info", "dump/dump.json", "--api", api], scratch)
+        harness.check_equal("status", result.returncode, 0)
+        told = subprocess.run([sys.executable, pathlib.Path(api, "run.py"), "--device", "cpu"], check=False,
+                              cwd=scratch, env=environment, capture_output=True, text=True, timeout=harness.TIME_LIMIT_S)
+        harness.check("with MindSpore 2.99, judged by PyTorch" in told.stdout, told.stdout + told.stderr)
+        found[api] = told.returncode, [line.split()[-1] for line in told.stdout.splitlines()
+                                       if line.startswith(("forward", "backward"))]
+    harness.check_equal("verdicts", found, {"Mint.max.0": (0, ["pass", "pass", "pass"]),
+                                            "Mint.log.0": (1, ["error", "error"])})
 
 
 if __name__ == "__main__":
-    harness.main(make_tests)
+    harness.main_of_script()

@@ -221,107 +221,93 @@ def operators():
            (attention(query, key, value, 4, True, 0.5), *rest))
 
 
-def judged(msprobe):
-    def body(scratch):
-        dump = Dump(scratch / "dump")
-        for operator, args, kwargs, outputs in operators():
-            dump.add(operator, args, outputs, **kwargs)
-            first = outputs[0] if isinstance(outputs, tuple) else outputs
-            wrong = first.clone()
-            wrong.view(-1)[: max(1, wrong.numel() // 4)] *= 1.5
-            others = outputs[1:] if isinstance(outputs, tuple) else ()
-            dump.add(operator, args, (wrong, *others), number=1, **kwargs)
-        dump.write()
-        result, rows = check(msprobe, scratch, "--fail-on", "error")
-        harness.check_equal("status", (result.returncode, result.stdout), (1, ""))
-        expected = {}
-        for name in [name.split(".")[1] for name in dump.data][::2]:
-            expected[f"NPU.{name}.0"] = ("pass", "")
-            expected[f"NPU.{name}.1"] = ("error", "")
-        harness.check_equal("verdicts", verdicts(rows), expected)
-        harness.check_equal("operators", len(rows), 30)
-
-    return body
+def fused_operators_are_judged_by_what_they_compute(msprobe, scratch):
+    dump = Dump(scratch / "dump")
+    for operator, args, kwargs, outputs in operators():
+        dump.add(operator, args, outputs, **kwargs)
+        first = outputs[0] if isinstance(outputs, tuple) else outputs
+        wrong = first.clone()
+        wrong.view(-1)[: max(1, wrong.numel() // 4)] *= 1.5
+        others = outputs[1:] if isinstance(outputs, tuple) else ()
+        dump.add(operator, args, (wrong, *others), number=1, **kwargs)
+    dump.write()
+    result, rows = check(msprobe, scratch, "--fail-on", "error")
+    harness.check_equal("status", (result.returncode, result.stdout), (1, ""))
+    expected = {}
+    for name in [name.split(".")[1] for name in dump.data][::2]:
+        expected[f"NPU.{name}.0"] = ("pass", "")
+        expected[f"NPU.{name}.1"] = ("error", "")
+    harness.check_equal("verdicts", verdicts(rows), expected)
+    harness.check_equal("operators", len(rows), 30)
 
 
-def gradients(msprobe):
+def their_gradients_too(msprobe, scratch):
     """Of swiglu and attention, against those of a formula of their own."""
-
-    def body(scratch):
-        x, coming = randn(3, 8), randn(3, 4)
-        a, b = x.double()[:, :4], x.double()[:, 4:]
-        share = 1 / (1 + (-a).exp())
-        grad = torch.cat((coming * b * share * (1 + a * (1 - share)), coming * a * share), 1).float()
-        dump = Dump(scratch / "dump")
-        dump.add("npu_swiglu", [x], swiglu(x), gradients={"input": [coming], "output": [grad]})
-        dump.add("npu_swiglu", [x], swiglu(x), 1, gradients={"input": [coming], "output": [grad * 2]})
-        q, k, v = (randn(1, 5, 8).requires_grad_() for _ in range(3))
-        out = torch.softmax(q.double() @ k.double().transpose(1, 2) * 0.5, -1) @ v.double()
-        coming = randn(1, 5, 8)
-        found = [one.float() for one in torch.autograd.grad(out, (q, k, v), coming.double())]
-        args = [one.detach() for one in (q, k, v)]
-        outputs = (out.detach().float(), randn(1, 1, 5, 8), randn(1, 1, 5, 8))
-        dump.add("npu_fusion_attention", [*args, 1, "BSH"], outputs, scale=0.5,
-                 gradients={"input": [coming, None, None], "output": found})
-        dump.write()
-        harness.check_equal("verdicts", verdicts(check(msprobe, scratch)[1]), {
-            "NPU.npu_swiglu.0": ("pass", "pass"), "NPU.npu_swiglu.1": ("pass", "error"),
-            "NPU.npu_fusion_attention.0": ("pass", "pass")})
-
-    return body
+    x, coming = randn(3, 8), randn(3, 4)
+    a, b = x.double()[:, :4], x.double()[:, 4:]
+    share = 1 / (1 + (-a).exp())
+    grad = torch.cat((coming * b * share * (1 + a * (1 - share)), coming * a * share), 1).float()
+    dump = Dump(scratch / "dump")
+    dump.add("npu_swiglu", [x], swiglu(x), gradients={"input": [coming], "output": [grad]})
+    dump.add("npu_swiglu", [x], swiglu(x), 1, gradients={"input": [coming], "output": [grad * 2]})
+    q, k, v = (randn(1, 5, 8).requires_grad_() for _ in range(3))
+    out = torch.softmax(q.double() @ k.double().transpose(1, 2) * 0.5, -1) @ v.double()
+    coming = randn(1, 5, 8)
+    found = [one.float() for one in torch.autograd.grad(out, (q, k, v), coming.double())]
+    args = [one.detach() for one in (q, k, v)]
+    outputs = (out.detach().float(), randn(1, 1, 5, 8), randn(1, 1, 5, 8))
+    dump.add("npu_fusion_attention", [*args, 1, "BSH"], outputs, scale=0.5,
+             gradients={"input": [coming, None, None], "output": found})
+    dump.write()
+    harness.check_equal("verdicts", verdicts(check(msprobe, scratch)[1]), {
+        "NPU.npu_swiglu.0": ("pass", "pass"), "NPU.npu_swiglu.1": ("pass", "error"),
+        "NPU.npu_fusion_attention.0": ("pass", "pass")})
 
 
-def by_statistics(msprobe):
+def outputs_that_are_statistics_alone(msprobe, scratch):
     """Outputs that were recorded as statistics alone, as those of a large attention are."""
-
-    def body(scratch):
-        x = randn(1, 5, 8)
-        right = attention(x, x, x, 2, False, 0.5)
-        dump = Dump(scratch / "dump")
-        for number, first in enumerate((right, right * 1.01)):
-            dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], (first, randn(1, 2, 5, 8), randn(1, 2, 5, 8), 3),
-                     number, scale=0.5)
-        for entry in dump.data.values():
-            for output in entry["output"]:
-                output.pop("data_name", None)
-        dump.write()
-        rows = check(msprobe, scratch)[1]
-        harness.check_equal("verdicts", verdicts(rows), {
-            "NPU.npu_fusion_attention.0": ("pass", ""), "NPU.npu_fusion_attention.1": ("error", "")})
-
-    return body
+    x = randn(1, 5, 8)
+    right = attention(x, x, x, 2, False, 0.5)
+    dump = Dump(scratch / "dump")
+    for number, first in enumerate((right, right * 1.01)):
+        dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], (first, randn(1, 2, 5, 8), randn(1, 2, 5, 8), 3),
+                 number, scale=0.5)
+    for entry in dump.data.values():
+        for output in entry["output"]:
+            output.pop("data_name", None)
+    dump.write()
+    rows = check(msprobe, scratch)[1]
+    harness.check_equal("verdicts", verdicts(rows), {
+        "NPU.npu_fusion_attention.0": ("pass", ""), "NPU.npu_fusion_attention.1": ("error", "")})
 
 
-def without_reference(msprobe):
-    def body(scratch):
-        x = randn(1, 4, 8)
-        dump = Dump(scratch / "dump")
-        dump.add("npu_rotary_mul", [x, x, x, "interleave"], x)
-        dump.add("npu_fusion_attention", [x, x, x, 2, "TND"], x)
-        dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], x, 1, keep_prob=0.5)
-        dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], x, 2, sparse_mode=5)
-        dump.add("npu_apply_adam_w", [0.9, 0.9, 0.1, 0.1, 0.9, 0.9, 1e-8, x, None, True, False], (x, x, x),
-                 out=[x, x, x])
-        dump.add("npu_other", [x], x)
-        dump.write()
-        rows = check(msprobe, scratch)[1]
-        harness.check_equal("reasons", {name: row[6] for name, row in rows.items()}, {
-            "NPU.npu_rotary_mul.0": "rotary_mode interleave has no reference",
-            "NPU.npu_fusion_attention.0": "input_layout TND has no reference",
-            "NPU.npu_fusion_attention.1": "its result is random: keep_prob is below 1",
-            "NPU.npu_fusion_attention.2": "sparse_mode 5 has no reference",
-            "NPU.npu_apply_adam_w.0": "amsgrad without max_grad_norm has no maximum to start from",
-            "NPU.npu_other.0": "NPU.npu_other has no reference; --references may name one"})
-        harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
-        # It is not called on a device without torch_npu, and the row says so.
-        words = ["acc_check", "-api_info", "dump/dump.json", "-o", "called", "-d", "cpu", "--python", harness.prepared_interpreter()]
-        harness.run(msprobe, words, scratch)
-        (file,) = (scratch / "called").glob("accuracy_checking_result_*.csv")
-        text = file.read_text(encoding="utf-8-sig")
-        harness.check("NPU.npu_rotary_mul is called by torch_npu, which this Python does not have; acc_check "
-                      "--recorded judges its recorded results" in text, text)
-
-    return body
+def what_has_no_reference_says_so(msprobe, scratch):
+    x = randn(1, 4, 8)
+    dump = Dump(scratch / "dump")
+    dump.add("npu_rotary_mul", [x, x, x, "interleave"], x)
+    dump.add("npu_fusion_attention", [x, x, x, 2, "TND"], x)
+    dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], x, 1, keep_prob=0.5)
+    dump.add("npu_fusion_attention", [x, x, x, 2, "BSH"], x, 2, sparse_mode=5)
+    dump.add("npu_apply_adam_w", [0.9, 0.9, 0.1, 0.1, 0.9, 0.9, 1e-8, x, None, True, False], (x, x, x),
+             out=[x, x, x])
+    dump.add("npu_other", [x], x)
+    dump.write()
+    rows = check(msprobe, scratch)[1]
+    harness.check_equal("reasons", {name: row[6] for name, row in rows.items()}, {
+        "NPU.npu_rotary_mul.0": "rotary_mode interleave has no reference",
+        "NPU.npu_fusion_attention.0": "input_layout TND has no reference",
+        "NPU.npu_fusion_attention.1": "its result is random: keep_prob is below 1",
+        "NPU.npu_fusion_attention.2": "sparse_mode 5 has no reference",
+        "NPU.npu_apply_adam_w.0": "amsgrad without max_grad_norm has no maximum to start from",
+        "NPU.npu_other.0": "NPU.npu_other has no reference; --references may name one"})
+    harness.check_equal("verdicts", set(verdicts(rows).values()), {("skip", "")})
+    # It is not called on a device without torch_npu, and the row says so.
+    words = ["acc_check", "-api_info", "dump/dump.json", "-o", "called", "-d", "cpu", "--python", harness.prepared_interpreter()]
+    harness.run(msprobe, words, scratch)
+    (file,) = (scratch / "called").glob("accuracy_checking_result_*.csv")
+    text = file.read_text(encoding="utf-8-sig")
+    harness.check("NPU.npu_rotary_mul is called by torch_npu, which this Python does not have; acc_check "
+                  "--recorded judges its recorded results" in text, text)
 
 
 OWN = """operators:
@@ -333,57 +319,44 @@ OWN = """operators:
 """
 
 
-def own_references(msprobe):
-    def body(scratch):
-        x = randn(4, 8)
-        Dump(scratch / "dump").add("npu_other", [x], x * 2).add("npu_other", [x], x * 3, 1).add(
-            "npu_mish", [x], x * x.double().exp().log1p().tanh().float()).write()
-        path = scratch / "own.yaml"
-        path.write_text(OWN)
-        functions = scratch / "own.py"
-        functions.write_text("import helper\ndef twice(x):\n    return x * helper.TWO\ndef wrong(x):\n    return -x\n")
-        (scratch / "helper.py").write_text("TWO = 2\n")
+def references_of_the_user(msprobe, scratch):
+    x = randn(4, 8)
+    Dump(scratch / "dump").add("npu_other", [x], x * 2).add("npu_other", [x], x * 3, 1).add(
+        "npu_mish", [x], x * x.double().exp().log1p().tanh().float()).write()
+    path = scratch / "own.yaml"
+    path.write_text(OWN)
+    functions = scratch / "own.py"
+    functions.write_text("import helper\ndef twice(x):\n    return x * helper.TWO\ndef wrong(x):\n    return -x\n")
+    (scratch / "helper.py").write_text("TWO = 2\n")
+    result, rows = check(msprobe, scratch, "--references", "own.yaml")
+    harness.check_equal("verdicts", verdicts(rows), {
+        "NPU.npu_other.0": ("pass", ""), "NPU.npu_other.1": ("error", ""), "NPU.npu_mish.0": ("error", "")})
+    harness.check("own.yaml: the backward of npu_other is not called: its gradients come from forward"
+                  in result.stderr, result.stderr)
+    # Nothing beside a dump is run by itself.
+    harness.check_equal("not asked for", verdicts(check(msprobe, scratch)[1])["NPU.npu_other.0"], ("skip", ""))
+    for yaml, python, reason in (
+        (OWN, "def twice(x):\n    return x\n",
+         "own.py has no function wrong, the reference of npu_mish"),
+        (OWN, "1 / 0\n", "own.py raised ZeroDivisionError: division by zero"),
+        (OWN, "raise SystemExit(3)\n", "own.py raised SystemExit: 3"),
+        (OWN, None, "own.py: No such file or directory"),
+        ("operators: [a]", "", "line 1: operators must name operators and their functions"),
+        ("operator: {}", "", "line 1: unknown key 'operator'"),
+        ("operators: {npu_x: {}}", "", "line 1: npu_x needs a function: forward: NAME"),
+        ("operators: {npu_x: {forward: os.system}}", "", "line 1: npu_x needs a function: forward: NAME"),
+        ("operators: {npu_x: {forwards: f}}", "", "'forwards' must be one of forward, backward, description"),
+    ):
+        path.write_text(yaml)
+        functions.unlink(missing_ok=True)
+        if python is not None:
+            functions.write_text(python)
         result, rows = check(msprobe, scratch, "--references", "own.yaml")
-        harness.check_equal("verdicts", verdicts(rows), {
-            "NPU.npu_other.0": ("pass", ""), "NPU.npu_other.1": ("error", ""), "NPU.npu_mish.0": ("error", "")})
-        harness.check("own.yaml: the backward of npu_other is not called: its gradients come from forward"
-                      in result.stderr, result.stderr)
-        # Nothing beside a dump is run by itself.
-        harness.check_equal("not asked for", verdicts(check(msprobe, scratch)[1])["NPU.npu_other.0"], ("skip", ""))
-        for yaml, python, reason in (
-            (OWN, "def twice(x):\n    return x\n",
-             "own.py has no function wrong, the reference of npu_mish"),
-            (OWN, "1 / 0\n", "own.py raised ZeroDivisionError: division by zero"),
-            (OWN, "raise SystemExit(3)\n", "own.py raised SystemExit: 3"),
-            (OWN, None, "own.py: No such file or directory"),
-            ("operators: [a]", "", "line 1: operators must name operators and their functions"),
-            ("operator: {}", "", "line 1: unknown key 'operator'"),
-            ("operators: {npu_x: {}}", "", "line 1: npu_x needs a function: forward: NAME"),
-            ("operators: {npu_x: {forward: os.system}}", "", "line 1: npu_x needs a function: forward: NAME"),
-            ("operators: {npu_x: {forwards: f}}", "", "'forwards' must be one of forward, backward, description"),
-        ):
-            path.write_text(yaml)
-            functions.unlink(missing_ok=True)
-            if python is not None:
-                functions.write_text(python)
-            result, rows = check(msprobe, scratch, "--references", "own.yaml")
-            harness.check_equal(reason, (result.returncode, rows), (2, {}))
-            harness.check(reason in result.stderr, f"{reason}: {result.stderr}")
-            errors = [line for line in result.stderr.splitlines() if "error" in line]
-            harness.check_equal(f"lines of {reason}", len(errors), 1)
-
-    return body
-
-
-def make_tests(msprobe):
-    return [
-        ("fused operators are judged by what they compute", judged(msprobe)),
-        ("their gradients, too", gradients(msprobe)),
-        ("outputs that are statistics alone", by_statistics(msprobe)),
-        ("what has no reference says so", without_reference(msprobe)),
-        ("references of the user", own_references(msprobe)),
-    ]
+        harness.check_equal(reason, (result.returncode, rows), (2, {}))
+        harness.check(reason in result.stderr, f"{reason}: {result.stderr}")
+        errors = [line for line in result.stderr.splitlines() if "error" in line]
+        harness.check_equal(f"lines of {reason}", len(errors), 1)
 
 
 if __name__ == "__main__":
-    harness.main(make_tests)
+    harness.main_of_script()

@@ -9,29 +9,19 @@ Skipped, and says so, where Chromium, its driver or Selenium is missing.
 
 import pathlib
 
-from browser import Browser
+from browser import Browser, check_quiet
 from harness import check, check_equal, main
-from report_browser import ENTRY, ESCAPE, KEPT, LONG_PATH, TWO_FAULTS, check_quiet, write_model, write_report
 from report_file import tensor, write_dump
+from report_reader import ENTRY, ESCAPE, KEPT, LONG_PATH, TWO_FAULTS, of_pair, shown, write_model, write_report
 
 
 def make_tests(msprobe, samples):
     samples = pathlib.Path(samples).resolve()
 
-    def sample_report(scratch):
-        return write_report(msprobe, scratch, samples / "target", samples / "golden")
+    sample_report = of_pair(msprobe, samples / "target", samples / "golden")
 
     def two_faults_report(scratch):
         return write_report(msprobe, scratch, *write_model(scratch / "dumps", 3, 12, TWO_FAULTS))
-
-    def test(function, make_report=sample_report, **window):
-        def run_test(scratch):
-            with Browser(**window) as browser:
-                browser.open(make_report(scratch))
-                function(browser)
-                check_quiet(browser)
-
-        return run_test
 
     def chips_show_what_is_clicked(browser):
         """A chip shows its own rows and no others, and none hides the row that is opened."""
@@ -194,14 +184,14 @@ def make_tests(msprobe, samples):
         check(browser.too_wide() <= 0, "nothing is wider than the window with an entry open")
 
     return [
-        *((function.__name__, test(function)) for function in (chips_show_what_is_clicked, one_step_has_no_menu, copy_buttons_look_like_buttons)),
-        ("one_step_at_a_time", test(one_step_at_a_time, steps_report)),
-        ("result_in_sight", test(result_in_sight, long_labels_report, width=1280)),
+        *shown(sample_report, chips_show_what_is_clicked, one_step_has_no_menu, copy_buttons_look_like_buttons),
+        *shown(steps_report, one_step_at_a_time),
+        *shown(long_labels_report, result_in_sight, width=1280),
         ("files_are_links", files_are_links),
-        *((f"narrow_{width}_{name}", test(narrow, make_report, width=width, dark=width == 400))
-          for width in (400, 700) for name, make_report in (("sample", sample_report), ("two_faults", two_faults_report), ("steps", steps_report))),
+        *((f"narrow_{width}_{name}", test) for width in (400, 700)
+          for name, make_report in (("sample", sample_report), ("two_faults", two_faults_report), ("steps", steps_report))
+          for _, test in shown(make_report, narrow, width=width, dark=width == 400)),
     ]
 
 
-if __name__ == "__main__":
-    main(make_tests)
+main(make_tests)

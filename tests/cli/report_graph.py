@@ -7,12 +7,11 @@ usage: report_graph.py MSPROBE
 Skipped, and says so, where Chromium, its driver or Selenium is missing.
 """
 
-from browser import Browser
+from browser import Browser, check_quiet
 from harness import check, check_equal, main
-from report_browser import ENTRY, check_quiet, contrast_of, entry_opens, write_report
 from report_file import tensor, write_dump, write_hostile
+from report_reader import DOWN, ENTER, ENTRY, ESCAPE, LEFT, RIGHT, SPACE, UP, contrast_of, entry_opens, shown, write_report
 
-ENTER, ESCAPE, LEFT, UP, RIGHT, DOWN, SPACE = "\ue007", "\ue00c", "\ue012", "\ue013", "\ue014", "\ue015", " "
 CHOSEN = "window.report.graph?.chosen?.title"
 LABELS = "[...document.querySelectorAll('.gbox .label')].map((one) => one.textContent)"
 LOOK = ("const one = document.querySelector('.gbox.selected'); return [one.querySelector('.label').textContent,"
@@ -84,15 +83,9 @@ def make_tests(msprobe):
     def report(scratch, *options, **others):
         return write_report(msprobe, scratch, *write_models(scratch / "dumps", **others), *options)
 
-    def test(function, make_report=report, address="#view=graph", **window):
-        def run_test(scratch):
-            with Browser(**window) as browser:
-                browser.open(make_report(scratch), address)
-                browser.wait("the graph", "window.report.graph?.partners && document.querySelector('.gbox')")
-                function(browser)
-                check_quiet(browser)
-
-        return run_test
+    def tests_of(*functions, make_report=report, **window):
+        ready = "window.report.graph?.partners && document.querySelector('.gbox')"
+        return shown(make_report, *functions, address="#view=graph", ready=ready, **window)
 
     def begins_at_the_culprit(browser):
         check_equal("chosen", browser.run(f"return {CHOSEN}"), CULPRIT)
@@ -276,18 +269,17 @@ def make_tests(msprobe):
         check_equal("images", browser.run("return document.images.length"), 0)
 
     return [
-        *((function.__name__, test(function)) for function in (begins_at_the_culprit, lies_within, colours_of_closed_boxes, by_keyboard, by_mouse, partner, search, looks)),
+        *tests_of(begins_at_the_culprit, lies_within, colours_of_closed_boxes, by_keyboard, by_mouse, partner, search, looks),
         ("edges_are_those_of_the_model", edges_are_those_of_the_model),
         ("address_of_a_box", address_of_a_box),
-        ("micro_steps", test(micro_steps, lambda scratch: report(scratch, micro_steps=2))),
-        ("one_side_only", test(one_side_only, lambda scratch: report(scratch, lost=("target", 2)))),
-        ("lost_in_golden", test(lost_in_golden, lambda scratch: report(scratch, lost=("golden", 4)))),
-        ("without_flow", test(without_flow, constant_report)),
-        ("narrow", test(looks, width=400, dark=True)),
-        ("large", test(large, wide_report)),
-        ("hostile", test(hostile, hostile_report)),
+        *tests_of(micro_steps, make_report=lambda scratch: report(scratch, micro_steps=2)),
+        *tests_of(one_side_only, make_report=lambda scratch: report(scratch, lost=("target", 2))),
+        *tests_of(lost_in_golden, make_report=lambda scratch: report(scratch, lost=("golden", 4))),
+        *tests_of(without_flow, make_report=constant_report),
+        *(("narrow", test) for _, test in tests_of(looks, width=400, dark=True)),
+        *tests_of(large, make_report=wide_report),
+        *tests_of(hostile, make_report=hostile_report),
     ]
 
 
-if __name__ == "__main__":
-    main(make_tests)
+main(make_tests)

@@ -74,7 +74,7 @@ def check_whole(msprobe, scratch, models):
     )
 
 
-def check_half(msprobe, scratch, models):
+def check_half_precision(msprobe, scratch, models):
     """Terms of sums are rounded before they are added: there are differences, and none of them is evidence."""
     copy(models, scratch, "one_bfloat16", "tp_bfloat16")
     rows, messages = graph(msprobe, scratch, "tp_bfloat16", "one_bfloat16", *SPLIT)
@@ -174,7 +174,7 @@ def check_table(msprobe, scratch, models):
     harness.check(WEIGHT in result.stderr, result.stderr)
 
 
-def check_experts(msprobe, scratch, _):
+def check_experts_and_sequences(msprobe, scratch):
     """Experts that one rank alone has (expert parallelism), and a sequence that ranks share out (context parallelism)."""
     block, numbers = "Module.b.B.forward.0", {0: (4.0, -1.0, 1.0, 3.0), 1: (2.0, -2.0, 2.0, 4.0)}
     joined = (4.0, -2.0, 1.5, 5.0)
@@ -242,20 +242,7 @@ def check_refused(msprobe, scratch, models):
 
 def make_tests(msprobe, folder):
     models = harness.data(folder, "graph") / "graph" / "tensor_parallel"
-    return [
-        (name, lambda scratch, function=function: function(msprobe, scratch, models))
-        for name, function in (
-            ("whole", check_whole),
-            ("half precision", check_half),
-            ("changed", check_changed),
-            ("tensors", check_tensors),
-            ("copies", check_copies),
-            ("table", check_table),
-            ("experts and sequences", check_experts),
-            ("progress", check_progress),
-            ("refused", check_refused),
-        )
-    ]
+    return harness.tests_of_script(msprobe=msprobe, models=models)
 
 
 if __name__ == "__main__":

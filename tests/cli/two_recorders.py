@@ -187,11 +187,4 @@ def ranks_with_data_of_their_own(msprobe, scratch):
     check_equal("largest error", [row["MaxAbsErr"] for row in rows], ["0.5", "0.0"])
 
 
-def make_tests(msprobe):
-    return [(test.__name__.replace("_", " "), lambda scratch, test=test: test(msprobe, scratch)) for test in (
-        files_count_for_the_first_difference, scalars_by_xor, checksums_say_more_than_statistics,
-        norms_that_recorders_round, ranks_with_data_of_their_own)]
-
-
-if __name__ == "__main__":
-    harness.main(make_tests)
+harness.main_of_script()
