@@ -6,30 +6,11 @@
 # is; a training in two processes, and one that ends inside a gradient; operations that acc_check calls again, and their
 # references; then the golden dumps of MindSpore, compared by both.
 # MSPROBE_PEER_MINDSPORE: a Python that has both; or 1, and they are installed in a folder of their own.
-set -eu
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-binary=${1:?usage: mindspore.sh MSPROBE}
-package=$(dirname -- "$(dirname -- "$binary")")/python
-package=$(CDPATH='' cd -- "$package" 2>/dev/null && pwd) || package=
-if [ ! -d "$package/msprobe" ]; then
-  echo "skipped: no collector was built beside $binary"
-  exit 0
-fi
-python=${MSPROBE_PEER_MINDSPORE:-}
-case $python in
-  '')
-    echo "skipped: MSPROBE_PEER_MINDSPORE is not set: a Python that has MindSpore and the Python tool, or 1 to install them"
-    exit 0
-    ;;
-  1)
-    folder=$(dirname -- "$package")/mindspore-peer
-    "$here/make_mindspore_environment" "$folder" || {
-      echo "skipped: MindSpore and the Python tool could not be installed"
-      exit 0
-    }
-    python=$folder/bin/python
-    ;;
-esac
+. "$(dirname -- "$0")/begin"
+need_collector
+[ -n "${MSPROBE_PEER_MINDSPORE:-}" ] ||
+  skip "MSPROBE_PEER_MINDSPORE is not set: a Python that has MindSpore and the Python tool, or 1 to install them"
+python=$(installed mindspore "$MSPROBE_PEER_MINDSPORE") || skip "MindSpore and the Python tool could not be installed"
 python3 "$here/collector_parity.py" "$package" --framework mindspore --peer-python "$python"
 "$python" "$here/mindspore_monitor.py" "$package"
 "$python" "$here/mindspore_operations.py" "$package"

@@ -3,14 +3,9 @@
 # usage: run.sh MSPROBE [options of compare_with_peer.py]
 # Compares our results with the Python tool's, if MSPROBE_PEER_PYTHON names a Python that has it; else skips.
 # MSPROBE_PEER_DUMPS may name a folder where make_real_dumps.py has already written.
-set -eu
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-binary=${1:?usage: run.sh MSPROBE}
+. "$(dirname -- "$0")/begin"
 shift
-if [ -z "${MSPROBE_PEER_PYTHON:-}" ]; then
-  echo "skipped: MSPROBE_PEER_PYTHON is not set, so there is no Python msprobe to compare with"
-  exit 0
-fi
+need_python_tool "to compare with"
 if [ -n "${MSPROBE_PEER_DUMPS:-}" ]; then
   set -- --dumps "$MSPROBE_PEER_DUMPS" "$@"
 fi
