@@ -23,13 +23,7 @@ DIAGNOSIS = ["Error", "Origin", "Evidence"]  # D99: behind the columns of 26.x
 def run(binary, case, out):
     words = [os.path.abspath(binary)] + [str(out) if word == "OUT" else word for word in case.arguments]
     done = subprocess.run(
-        words,
-        cwd=case.folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=golden_compare.TIME_LIMIT_S,
-        check=False,
+        words, cwd=case.folder, capture_output=True, text=True, errors="replace", timeout=golden_compare.TIME_LIMIT_S, check=False
     )
     if done.returncode != 0:
         raise ValueError(f"exit status {done.returncode}: {done.stderr.strip()[-500:]}")

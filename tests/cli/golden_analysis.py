@@ -29,10 +29,7 @@ def results(folder):
 
 def expectation(case):
     prefix = "expected_26."
-    return {
-        path.name.removeprefix(prefix): json.loads(path.read_text(encoding="utf-8"))
-        for path in case.glob(prefix + "*.json")
-    }
+    return {path.name.removeprefix(prefix): json.loads(path.read_text(encoding="utf-8")) for path in case.glob(prefix + "*.json")}
 
 
 def run(msprobe, case, scratch, *extra):

@@ -28,9 +28,7 @@ OTHER_ROWS = {"stats_rules": {"Torch.dtypegrp.0.forward.input.2"}}  # D100
 
 
 class Case:
-    def __init__(
-        self, name, arguments, expected, refused=False, crashed=False, data_mapping=pathlib.Path("none"), folder=None
-    ):
+    def __init__(self, name, arguments, expected, refused=False, crashed=False, data_mapping=pathlib.Path("none"), folder=None):
         self.name = name
         self.folder = folder  # that relative paths in its files start from
         self.arguments = arguments  # with OUT where the output folder belongs
@@ -56,9 +54,7 @@ def cases_of(path):
             continue
         words = [word.replace("{CASE}", str(path)) for word in shlex.split(command.split("#", 1)[0])]
         part = label.removeprefix("expected_26").removeprefix("_")
-        expected = {
-            plain_name(p.name, label): p for p in sorted(path.glob("expected_26*.csv")) if p.name.startswith(label + ".")
-        }
+        expected = {plain_name(p.name, label): p for p in sorted(path.glob("expected_26*.csv")) if p.name.startswith(label + ".")}
         name = f"{path.name}/{part}" if part else path.name
         error = path / f"{label}.error.txt"
         cases.append(
@@ -103,11 +99,7 @@ def find_cases(folder):
 
 def is_formula(cell):
     """A leading apostrophe makes the whole text plain; numbers such as -1.5 are no formulas."""
-    return (
-        not cell.startswith("'")
-        and result_cells.parse_number(cell) is None
-        and FORMULA.search(cell) is not None
-    )
+    return not cell.startswith("'") and result_cells.parse_number(cell) is None and FORMULA.search(cell) is not None
 
 
 def check_refused(case, outputs):
@@ -159,13 +151,7 @@ def check_mapping(case, out):
 def run_case(binary, case, out, show):
     words = [os.path.abspath(binary)] + [str(out) if word == "OUT" else word for word in case.arguments] + ["--python-rules"]
     done = subprocess.run(
-        words,
-        cwd=case.folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=TIME_LIMIT_S,
-        check=False,
+        words, cwd=case.folder, capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT_S, check=False
     )
     if done.returncode != 0:
         return [f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"], 0, 0
@@ -182,7 +168,9 @@ def run_case(binary, case, out, show):
     others = OTHER_ROWS.get(case.name, set())
     for name in sorted(set(outputs) & set(case.expected)):
         tables = [result_cells.read_table(path) for path in (outputs[name], case.expected[name])]
-        outcome = result_cells.compare_tables(*((header, [row for row in rows if row[0] not in others]) for header, rows in tables))
+        outcome = result_cells.compare_tables(
+            *((header, [row for row in rows if row[0] not in others]) for header, rows in tables)
+        )
         rows += outcome.rows
         equal += outcome.equal
         problems += [f"{name}: {line}" for line in outcome.structure]
@@ -218,9 +206,7 @@ def main():
                 problems, rows, equal = run_case(options.msprobe, case, out, options.show)
             except (OSError, ValueError, subprocess.TimeoutExpired) as error:
                 problems, rows, equal = [str(error)], 0, 0
-            print(
-                f"{'FAIL' if problems else 'ok':4} {case.name}: {rows} rows, {equal} cells equal", flush=True
-            )
+            print(f"{'FAIL' if problems else 'ok':4} {case.name}: {rows} rows, {equal} cells equal", flush=True)
             for line in problems:
                 print(f"     {line}")
             failed += bool(problems)

@@ -26,10 +26,7 @@ def arguments_of(case, sides=1):
         elif options:
             values.append(word)
     return [
-        word
-        for name in ("--rank_size", "--tp", "--pp", "--vpp")
-        if name in options
-        for word in (name, *options[name][:sides])
+        word for name in ("--rank_size", "--tp", "--pp", "--vpp") if name in options for word in (name, *options[name][:sides])
     ]
 
 
@@ -78,9 +75,7 @@ def check_no_false_difference(msprobe, scratch, case):
     harness.check_equal("differ", [row["node_name"] for row in target if row["precision_index"] not in (None, 0)], [])
     compared = [row for row in target if row["precision_index"] == 0]
     harness.check(len(compared) >= 20, f"{len(compared)} nodes were compared")
-    harness.check_equal(
-        "without partner", [row["node_name"] for row in golden if row["matched_node_link"] == "[]"], []
-    )
+    harness.check_equal("without partner", [row["node_name"] for row in golden if row["matched_node_link"] == "[]"], [])
 
 
 def check_changed_shard(msprobe, scratch, case):
@@ -106,10 +101,7 @@ def check_changed_shard(msprobe, scratch, case):
 MORE = {
     "tp_merge": {},
     "pp_merge": {f"Distributed.{name}_rank1.0.forward": "DefaultModel" for name in ("recv", "send")},
-    "vpp_merge": {
-        "Distributed.recv_rank1.0.forward": "DefaultModel",
-        "Distributed.send_rank1.2.forward": "DefaultModel",
-    },
+    "vpp_merge": {"Distributed.recv_rank1.0.forward": "DefaultModel", "Distributed.send_rank1.2.forward": "DefaultModel"},
     "pp_root": {},
 }
 for name, ranks in (("tppp_merge", {0: (2, 3)}), ("full_merge", {0: (4, 5), 2: (6, 7)})):
@@ -121,9 +113,7 @@ for name, ranks in (("tppp_merge", {0: (2, 3)}), ("full_merge", {0: (4, 5), 2: (
         }
         for rank in (first, second):
             MORE[name][f"Apis_Between_Modules_Rank{rank}.0"] = "Apis_Between_Modules_All_Ranks.0"
-            MORE[name] |= {
-                f"Torch.loss_rank{rank}.{call}.forward": f"Apis_Between_Modules_Rank{rank}.0" for call in (0, 1)
-            }
+            MORE[name] |= {f"Torch.loss_rank{rank}.{call}.forward": f"Apis_Between_Modules_Rank{rank}.0" for call in (0, 1)}
 
 
 def values(row, column):
@@ -176,9 +166,7 @@ def check_mended_rows(msprobe, scratch, case):
         i
         for i, row in enumerate(expected)
         if row["node_name"] not in changed
-        and not (
-            case.name in ("tppp_merge", "full_merge") and row["node_name"].startswith("Module.module.decoder.Block")
-        )
+        and not (case.name in ("tppp_merge", "full_merge") and row["node_name"].startswith("Module.module.decoder.Block"))
         and not (case.name in ("tppp_merge", "full_merge") and "GPTModel" in row["node_name"])
     ]
     check_nodes([rows[i] for i in keep], [expected[i] for i in keep], case, False, ignored)
@@ -189,16 +177,7 @@ def check_json(msprobe, scratch, case):
     out = scratch / "out"
     result = harness.run(
         msprobe,
-        [
-            "graph_visualize",
-            "-tp",
-            str(case / "target"),
-            "-o",
-            str(out),
-            *arguments_of(case),
-            "--file_type",
-            "json",
-        ],
+        ["graph_visualize", "-tp", str(case / "target"), "-o", str(out), *arguments_of(case), "--file_type", "json"],
         scratch,
     )
     harness.check_equal("status", (result.returncode, result.stdout), (0, ""))
@@ -209,23 +188,22 @@ def check_json(msprobe, scratch, case):
     )
     expected = case / "expected_json" / "step0" / "rank0"
     for name in ("construct", "stack"):
-        harness.check_equal(
-            name, (out / "step0" / "rank0" / f"{name}.json").read_text(), (expected / f"{name}.json").read_text()
-        )
+        harness.check_equal(name, (out / "step0" / "rank0" / f"{name}.json").read_text(), (expected / f"{name}.json").read_text())
     ours, theirs = (json.loads((folder / "dump.json").read_text()) for folder in (out / "step0" / "rank0", expected))
     harness.check_equal("nodes", list(ours["data"]), list(theirs["data"]))
     merged = 0
     for name, entry in theirs["data"].items():
         mine = ours["data"][name]
         if "_rank1." in name:  # G35: entries of other ranks are written as they were dumped
-            mine = {
-                {"input": "input_args"}.get(key, key): value for key, value in mine.items() if key != "input_kwargs"
-            }
+            mine = {{"input": "input_args"}.get(key, key): value for key, value in mine.items() if key != "input_kwargs"}
         if name == "Torch.matmul.0.backward":  # G33: the other output of the product that was added up is merged, too
             said = [line for line in mine["parallel_merge_info"] if " output.1 " in line]
             harness.check(len(said) == 4 and mine["output"][1] != entry["output"][1], mine)
-            mine = {**mine, "output": [mine["output"][0], entry["output"][1]],
-                    "parallel_merge_info": [line for line in mine["parallel_merge_info"] if line not in said]}
+            mine = {
+                **mine,
+                "output": [mine["output"][0], entry["output"][1]],
+                "parallel_merge_info": [line for line in mine["parallel_merge_info"] if line not in said],
+            }
         for value in [*entry.get("input_kwargs", {}).values(), *entry.get("output", [])]:
             if isinstance(value, dict) and value.get("type") == "torch.ProcessGroup":  # G35: no statistics
                 for key in ("Max", "Min", "Mean", "Norm"):
@@ -257,12 +235,7 @@ def make_tests(msprobe, folder):
     for case in CASES:
         tests.append((case, lambda scratch, case=case: check_mended_rows(msprobe, scratch, golden / case)))
     for case in ("tp_merge", "pp_merge"):
-        tests.append(
-            (
-                f"{case} compared",
-                lambda scratch, case=case: check_no_false_difference(msprobe, scratch, golden / case),
-            )
-        )
+        tests.append((f"{case} compared", lambda scratch, case=case: check_no_false_difference(msprobe, scratch, golden / case)))
     tests.append(("changed shard", lambda scratch: check_changed_shard(msprobe, scratch, golden / "tp_merge")))
     tests.append(("json", lambda scratch: check_json(msprobe, scratch, golden / "tp_merge")))
     return tests

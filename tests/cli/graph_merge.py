@@ -40,9 +40,7 @@ def write_model(folder, nodes):
     (folder / "construct.json").write_text(json.dumps({name: parent for name, (parent, _) in nodes.items()}))
     data = {name: entry for name, (_, entry) in nodes.items() if entry is not None}
     (folder / "dump.json").write_text(
-        json.dumps(
-            {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
-        )
+        json.dumps({"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data})
     )
 
 
@@ -64,26 +62,17 @@ def check_statistics(msprobe, scratch):
             scratch / "ranks" / f"rank{rank}",
             {
                 module: (None, call([1.0], [2.0 + rank])),
-                "Torch.int.0.forward": (
-                    module,
-                    call([tensor((5 + rank, 1 - rank, 2, 3 + rank), dtype="torch.int64")], [1.0]),
-                ),
+                "Torch.int.0.forward": (module, call([tensor((5 + rank, 1 - rank, 2, 3 + rank), dtype="torch.int64")], [1.0])),
                 "Torch.half.0.forward": (
                     module,
-                    call(
-                        [tensor(1.1 + rank, dtype="torch.float16")],
-                        [tensor(70000.0 if rank else 1.0, dtype="torch.float16")],
-                    ),
+                    call([tensor(1.1 + rank, dtype="torch.float16")], [tensor(70000.0 if rank else 1.0, dtype="torch.float16")]),
                 ),
                 "Torch.brain.0.forward": (module, call([tensor(1.1 + rank, dtype="torch.bfloat16")], [1.0])),
                 "Torch.double.0.forward": (
                     module,
                     call([tensor(1.1 + rank, dtype="torch.float64")], [(1.0, 1.0, 1.0, 1.0 + rank * 1e-7)]),
                 ),
-                "Torch.nan.0.forward": (
-                    module,
-                    call([nan], [(inf if rank else 2.0, -1.0, nan if rank else 1.0, 3.0)]),
-                ),
+                "Torch.nan.0.forward": (module, call([nan], [(inf if rank else 2.0, -1.0, nan if rank else 1.0, 3.0)])),
                 "Torch.inf.0.forward": (module, call([1.0], [(inf if rank else 2.0, -1.0, 1.0, 3.0)])),
                 "Torch.less.0.forward": (module, call([1.0 + rank], [1.0 + rank] + ([] if rank else [9.0]))),
                 "Torch.bool.0.forward": (
@@ -95,9 +84,7 @@ def check_statistics(msprobe, scratch):
                 "Torch.step.0.forward": ("optimizer", call([1.0], [2.0 + rank])),
             },
         )
-    rows, _ = nodes_of(
-        msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1"
-    )
+    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1")
     for name, column, wanted in (
         ("int", "input_data", [["6", "0", "2.0", "5.0"]]),
         ("half", "input_data", [["2.099609375", "1.099609375", "1.599609375", "2.37109375"]]),
@@ -113,9 +100,7 @@ def check_statistics(msprobe, scratch):
         ("step", "output_data", [["2.0"] * 4]),
     ):
         harness.check_equal(name, values(rows[f"Torch.{name}.0.forward"], column), wanted)
-    rows, _ = nodes_of(
-        msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", "-oc"
-    )
+    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1", "-oc")
     # G40: only rank 1 has infinite outputs.
     harness.check_equal("level", rows["Torch.inf.0.forward"]["overflow_level"], "critical")
     harness.check_equal(
@@ -126,9 +111,7 @@ def check_statistics(msprobe, scratch):
             "The Min value merging method for input.0 is: min(1.1, 2.1) = 1.099609375",
         ],
     )
-    harness.check_equal(
-        "no number", [text for text in sentences(rows["Torch.null.0.forward"]) if " Min " in text], []
-    )
+    harness.check_equal("no number", [text for text in sentences(rows["Torch.null.0.forward"]) if " Min " in text], [])
 
 
 def linear_pair(rank):
@@ -159,22 +142,14 @@ def check_equal_shards(msprobe, scratch):
     one, two = ["4.0", "4.0", "4.0", "5.656854152679443"], ["2.0", "2.0", "2.0", "2.8284270763397217"]
     whole = ["1.0"] * 4
     rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", *options)
-    harness.check_equal(
-        "q", values(rows["Module.p.q.ColumnParallelLinear.forward.0"], "input_data"), [whole, one, two]
-    )
+    harness.check_equal("q", values(rows["Module.p.q.ColumnParallelLinear.forward.0"], "input_data"), [whole, one, two])
     harness.check_equal("product", values(rows["Torch.matmul.0.forward"], "input_data"), [whole, one])
     # G34: the second column has the whole input, too.
     harness.check_equal("k", values(rows["Torch.matmul.1.forward"], "input_data"), [whole, one])
-    harness.check_equal(
-        "inner column", values(rows["Module.p.i.a.ColumnParallelLinear.forward.0"], "input_data"), [whole]
-    )
-    harness.check_equal(
-        "inner row", values(rows["Module.p.i.b.RowParallelLinear.forward.0"], "output_data"), [whole]
-    )
+    harness.check_equal("inner column", values(rows["Module.p.i.a.ColumnParallelLinear.forward.0"], "input_data"), [whole])
+    harness.check_equal("inner row", values(rows["Module.p.i.b.RowParallelLinear.forward.0"], "output_data"), [whole])
     row = rows["Module.p.o.RowParallelLinear.forward.0"]
-    harness.check_equal(
-        "row", (values(row, "input_data"), values(row, "output_data")), ([two, one, ["2.0"] * 4], [["3.0"] * 4])
-    )
+    harness.check_equal("row", (values(row, "input_data"), values(row, "output_data")), ([two, one, ["2.0"] * 4], [["3.0"] * 4]))
     harness.check_equal("sum", values(rows["Torch.matmul.2.forward"], "output_data"), [["3.0"] * 4])
     harness.check_equal(
         "said",
@@ -207,9 +182,7 @@ def check_mixed_operations(msprobe, scratch):
             name = "Torch.a.0.forward" if rank == first else f"Torch.a_rank{rank}.0.forward"
             row = rows[(first, name)]
             harness.check_equal(
-                name,
-                (row["up_node"], values(row, "input_data")),
-                (f"Apis_Between_Modules_Rank{rank}.0", [[f"{1.0 + rank}"] * 4]),
+                name, (row["up_node"], values(row, "input_data")), (f"Apis_Between_Modules_Rank{rank}.0", [[f"{1.0 + rank}"] * 4])
             )
         harness.check("Module.layers.1.L.forward.0" in {name for rank, name in rows if rank == first}, "layers")
 
@@ -238,10 +211,7 @@ def check_replicas(msprobe, scratch):
     _, messages = nodes_of(msprobe, scratch, scratch / "alike", *options)
     harness.check("differs" not in messages, messages)
     _, messages = nodes_of(msprobe, scratch, scratch / "different", *options)
-    told = re.findall(
-        r"warning: (\S+) differs between ranks 0 and 1, which should be equal: norms (\S+) and (\S+)",
-        messages,
-    )
+    told = re.findall(r"warning: (\S+) differs between ranks 0 and 1, which should be equal: norms (\S+) and (\S+)", messages)
     harness.check_equal(
         "told",
         told,
@@ -278,14 +248,10 @@ def check_uneven_stages(msprobe, scratch):
         [values(rows[name], "input_data")[0][0] for name in layers],
         ["0.0", "10.0", "11.0", "12.0", "20.0", "21.0", "22.0"],
     )
-    harness.check(
-        "Module.s.d.layers.6.f.layers.7.F.forward.0" in rows, "an inner layer got the number of the outer one"
-    )
+    harness.check("Module.s.d.layers.6.f.layers.7.F.forward.0" in rows, "an inner layer got the number of the outer one")
     for name in ("Module.s.S.forward.0", "Module.s.d.D.forward.0"):
         harness.check_equal(
-            name,
-            (values(rows[name], "input_data"), values(rows[name], "output_data")),
-            ([["1.0"] * 4], [["4.0"] * 4]),
+            name, (values(rows[name], "input_data"), values(rows[name], "output_data")), ([["1.0"] * 4], [["4.0"] * 4])
         )
 
 
@@ -311,9 +277,7 @@ def check_chunks(msprobe, scratch):
     rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", *options)
     layers = [f"Module.0.d.layers.{layer}.L.forward.0" for layer in range(4)]
     harness.check_equal("layers", json.loads(rows["Module.0.d.D.forward.0"]["sub_nodes"]), layers)
-    harness.check_equal(
-        "inputs", [values(rows[name], "input_data")[0][0] for name in layers], ["2.0", "12.0", "102.0", "112.0"]
-    )
+    harness.check_equal("inputs", [values(rows[name], "input_data")[0][0] for name in layers], ["2.0", "12.0", "102.0", "112.0"])
     harness.check_equal(
         "head",
         (rows["Module.0.out.Head.forward.0"]["up_node"], rows["Torch.head.0.forward"]["up_node"]),
@@ -351,10 +315,7 @@ def check_refused(msprobe, scratch, golden):
         ([ranks, "--rank_size", "2", "--tp", "2", "--pp", "1", "--order", "tp-tp"], "and only once"),
         ([str(scratch / "six"), "--rank_size", "6", "--tp", "4", "--pp", "1"], "cannot be divided by --tp 4"),
         ([ranks, "-gp", ranks, "--rank_size", "2", "--tp", "2", "--pp", "1"], "--rank_size needs two values"),
-        (
-            [ranks, "-gp", ranks, "--rank_size", "2", "2", "--tp", "2", "1", "--pp", "1", "1"],
-            "the target has 1 models and the",
-        ),
+        ([ranks, "-gp", ranks, "--rank_size", "2", "2", "--tp", "2", "1", "--pp", "1", "1"], "the target has 1 models and the"),
         (
             [ranks, "-gp", ranks, "--rank_size", "2", "3", "--tp", "2", "1", "--pp", "1", "1"],
             "reference: --rank_size is 3, but there are 2 ranks",
@@ -394,10 +355,7 @@ def check_hostile(msprobe, scratch):
     }
     columns = {f"Module.x{i}.ColumnParallelLinear.forward.0": ("Module.x", call([1.0], [1.0])) for i in range(2000)}
     chain = {
-        f"Module.layers.{i}.L.forward.0": (
-            f"Module.layers.{i - 1}.L.forward.0" if i else None,
-            call([i * 1.0], [1.0]),
-        )
+        f"Module.layers.{i}.L.forward.0": (f"Module.layers.{i - 1}.L.forward.0" if i else None, call([i * 1.0], [1.0]))
         for i in range(5000)
     }
     circle = {f"Module.c{i}.C.forward.0": (f"Module.c{(i + 1) % 50}.C.forward.0", None) for i in range(50)}
@@ -440,15 +398,10 @@ def check_hostile(msprobe, scratch):
             place = {(row["rank"], row["node_name"]): row["node_order"] for row in rows}
             for row in rows:
                 if row["node_name"] != "DefaultModel":
-                    harness.check(
-                        place[(row["rank"], row["up_node"])] > row["node_order"],
-                        f"{name} {split}: {row['node_name']}",
-                    )
+                    harness.check(place[(row["rank"], row["up_node"])] > row["node_order"], f"{name} {split}: {row['node_name']}")
             if name == "free":
                 ranks = 2 * count if tp != "1" or pp != "1" else count
-                harness.check_equal(
-                    f"{name} {split}", sum(row["node_type"] == "1" and row["rank"] == 0 for row in rows), ranks
-                )
+                harness.check_equal(f"{name} {split}", sum(row["node_type"] == "1" and row["rank"] == 0 for row in rows), ranks)
 
 
 def make_tests(msprobe, folder):

@@ -25,7 +25,6 @@ STORAGE = b"(U\x07storagectorch\nFloatStorage\nU\x010U\x03cpuK\x02tQ"
 MODULE = b"(U\x06modulecargparse\nNamespace\nU\x01fU\x04texttQ"
 
 
-
 class Stub:
     """Stands for whatever a pickle names, and for what its calls give."""
 

@@ -87,9 +87,7 @@ def torch_has(name):
 
 
 def load(library, folder):
-    result = subprocess.run(
-        [PEER, "-c", LOADER, library, str(folder)], capture_output=True, text=True, check=False, timeout=120
-    )
+    result = subprocess.run([PEER, "-c", LOADER, library, str(folder)], capture_output=True, text=True, check=False, timeout=120)
     harness.check_equal("exit status of the loader", (result.returncode, result.stderr), (0, result.stderr))
     return json.loads(result.stdout)
 

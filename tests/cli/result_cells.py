@@ -69,9 +69,7 @@ def cells_equal(column, ours, theirs, slack=0.0):
     if left is None or right is None or left[1] != right[1]:
         return False
     difference = abs(left[0] - right[0])
-    return difference <= RELATIVE * max(abs(left[0]), abs(right[0])) or difference <= max(
-        slack, ROUNDED.get(column, 0.0)
-    )
+    return difference <= RELATIVE * max(abs(left[0]), abs(right[0])) or difference <= max(slack, ROUNDED.get(column, 0.0))
 
 
 def read_table(path):

@@ -28,9 +28,7 @@ def copy(models, scratch, *names):
 def graph(msprobe, scratch, target, golden, *options):
     """Rows of the target by name, in their order, and the lines on standard error."""
     out = scratch / "out" / str(len(list(scratch.glob("out/*"))))
-    result = harness.run(
-        msprobe, ["graph_visualize", "-tp", target, "-gp", golden, "-o", str(out), *options], scratch
-    )
+    result = harness.run(msprobe, ["graph_visualize", "-tp", target, "-gp", golden, "-o", str(out), *options], scratch)
     harness.check_equal(f"status: {result.stderr}", (result.returncode, result.stdout), (0, ""))
     (path,) = out.iterdir()
     rows = [row for row in rows_of(path, "tb_nodes") if row["data_source"] == "NPU"]
@@ -149,9 +147,7 @@ def check_copies(msprobe, scratch, models):
 
 
 def compare(msprobe, scratch, target, golden, *options):
-    result = harness.run(
-        msprobe, ["compare", "-tp", target, "-gp", golden, "-o", "-", "--merge-ranks", *options], scratch
-    )
+    result = harness.run(msprobe, ["compare", "-tp", target, "-gp", golden, "-o", "-", "--merge-ranks", *options], scratch)
     return result, list(csv.DictReader(result.stdout.splitlines()))
 
 
@@ -211,11 +207,7 @@ def check_experts_and_sequences(msprobe, scratch):
 
 def check_progress(msprobe, scratch, models):
     copy(models, scratch, "one", "tp")
-    result = harness.run(
-        msprobe,
-        ["graph_visualize", "-tp", "tp", "-gp", "one", "-o", "out", *SPLIT, "-progress_log"],
-        scratch,
-    )
+    result = harness.run(msprobe, ["graph_visualize", "-tp", "tp", "-gp", "one", "-o", "out", *SPLIT, "-progress_log"], scratch)
     lines = [json.loads(line.removeprefix("PROGRESS: ")) for line in result.stdout.splitlines()]
     percents = [line["current_progress"] for line in lines]
     harness.check_equal("percents", (percents == sorted(percents), percents[-1], len(percents) > 3), (True, 100, True))
