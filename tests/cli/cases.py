@@ -5,8 +5,8 @@
 usage: cases.py MSPROBE DATA CASES [NAME...]
 
 Below a line `=== case NAME` stands a bash script, below `=== stdout`, `=== stderr` and `=== exit STATUS` what it gives;
-what is not there is empty or 0. An empty line stands before each of these lines and belongs to no text. A line of a text
-that begins with `===` has one more `=` in the file.
+what is not there is empty or 0. Below `=== before`, ahead of all cases, stands what each script begins with. An empty line
+stands before each of these lines and belongs to no text. A line of a text that begins with `===` has one more `=` in the file.
 
 The script runs in a scratch folder of its own and finds msprobe on its PATH, data/samples in $SAMPLES and in $DATA what
 it names there of tests/data, as in $DATA/formats and $DATA/golden/compare. These folders, times in file names, durations
@@ -28,24 +28,26 @@ NOTHING = {"stdout": "", "stderr": "", "exit": "0"}
 
 
 def parse(text):
-    """What stands before the first case; and by name the cases: `script`, and what is not NOTHING."""
+    """The comments; what each script begins with; and by name the cases: `script`, and what is not NOTHING."""
     head, *parts = SECTION.split(text)
-    cases, case = {}, NOTHING  # to which nothing can be added
+    before, cases, case = "", {}, NOTHING  # to which nothing can be added
     for title, body in zip(parts[::2], parts[1::2]):
         kind, _, value = title.partition(" ")
         body = re.sub(r"^====", "===", body, flags=re.MULTILINE)
-        if kind == "case":
+        if title == "before" and not before and not cases:
+            before = body
+        elif kind == "case":
             harness.check(value not in cases, f"two cases are named {value}")
             case = cases[value] = {"script": body}
         else:
             known = kind in NOTHING and kind not in case and bool(value) == (kind == "exit")
             harness.check(known, f"=== {title}: not expected here")
             case[kind] = value or body
-    return head, cases
+    return head, before, cases
 
 
-def write(head, cases):
-    text = head
+def write(head, before, cases):
+    text = head + (section("before", before) if before else "")
     for name, case in cases.items():
         text += section(f"case {name}", case["script"])
         for kind, nothing in NOTHING.items():
@@ -101,10 +103,10 @@ def make_tests(msprobe, data, file, *names):
     file = pathlib.Path(file)
     version = harness.run(msprobe, ["--version"], ".").stdout.split("\n")[0].removeprefix("msprobe ")
     accepting = os.environ.get("MSPROBE_TEST_ACCEPT") == "1"
-    head, cases = parse(file.read_text(encoding="utf-8"))
+    head, before, cases = parse(file.read_text(encoding="utf-8"))
     chosen = [name for name in cases if not names or any(fnmatch.fnmatchcase(name, one) for one in names)]
     harness.check(chosen, f"no such cases in {file}")
-    used = {name for one in chosen for name in re.findall(r'\$DATA"?/((?:golden/)?\w+)', cases[one]["script"])}
+    used = {name for one in chosen for name in re.findall(r'\$DATA"?/((?:golden/)?\w+)', before + cases[one]["script"])}
     folders = {
         "DATA": str(harness.data(data, *sorted(used))),
         "SAMPLES": str(pathlib.Path(data).resolve().parents[1] / "data" / "samples"),
@@ -112,12 +114,12 @@ def make_tests(msprobe, data, file, *names):
 
     def test(name):
         def body(scratch):
-            got = run_script(name, cases[name]["script"], msprobe, folders, version, scratch)
+            got = run_script(name, before + cases[name]["script"], msprobe, folders, version, scratch)
             if not accepting:
                 compare(cases[name], got)
                 return
             cases[name].update(got)
-            file.write_text(write(head, cases), encoding="utf-8")
+            file.write_text(write(head, before, cases), encoding="utf-8")
             raise harness.Skip("expectations written")
 
         return body

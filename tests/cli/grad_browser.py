@@ -7,12 +7,24 @@ usage: grad_browser.py MSPROBE
 Skipped, and says so, where Chromium, its driver or Selenium is missing.
 """
 
+import tensor_files
 from browser import Browser
-from golden_grad_compare import compare, record
-from harness import check, check_equal, main
+from harness import check, check_equal, main, run
 
 PATH = "module.language_model.encoder.layers.{}.self_attention.query_key_value.weight"
 HOSTILE = "w\" onload=document.title='owned'<img src=x onerror=document.title='owned'>\u202eback"
+
+
+def record(folder, steps):
+    """steps: step -> parameter -> signs, as task grad_probe writes them at level L1."""
+    folder = folder / "rank0"
+    for step, parameters in steps.items():
+        signs = folder / f"step{step}"
+        signs.mkdir(parents=True)
+        for name, values in parameters.items():
+            (signs / f"{name}.npy").write_bytes(tensor_files.npy("|b1", (len(values),), bytes(values)))
+        rows = "".join(f"{name},1.0,-1.0,1.0,[{len(values)}]\r\n" for name, values in parameters.items())
+        (folder / f"grad_summary_{step}.csv").write_bytes(b"\xef\xbb\xbf" + ("param_name,max,min,norm,shape\r\n" + rows).encode())
 
 
 def make_tests(msprobe):
@@ -21,7 +33,7 @@ def make_tests(msprobe):
         record(scratch / "a", signs)
         worse = {step: {name: [1, 1, 1, int(step < 9000 + steps // 2 or name != names[2])] for name in of} for step, of in signs.items()}
         record(scratch / "b", worse)
-        compare(msprobe, scratch)
+        run(msprobe, ["grad_compare", "a", "b", "-o", "out"], scratch, status=0)
         return scratch / "out" / "similarities.html"
 
     def whole_in_every_window(scratch):

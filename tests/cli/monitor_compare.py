@@ -8,13 +8,12 @@ usage: monitor_compare.py MSPROBE
 
 import csv
 import io
-import json
 import math
 import random
 import statistics
 
 import monitor_trees
-from harness import check, check_equal, main, run
+from harness import check, check_equal, main_of_script, run
 
 TOLERANCE, LASTING, WINDOW, REFRESH, SHIFT = 8, 5, 64, 16, 16
 QUANTITIES = ("actv", "grad_reduced", "param_updated")
@@ -160,184 +159,94 @@ def write_series(folder, values, quantity="grad_reduced", names=("w",), head="vp
     (rank / f"{quantity}_0-99999.csv").write_text("\n".join([head, *rows]) + "\n")
 
 
-def make_tests(msprobe):
-    def rows_agree_with_the_rule(scratch):
-        trees(scratch, one={}, two={"rounding": 1}, bad={"rounding": 2, "spike": 150}, other={"seed": 5})
-        for second in ("two", "bad", "other"):
-            ours, theirs = series_of(scratch / "one"), series_of(scratch / second)
-            rows = table(msprobe, scratch, "one", second, "--statistics", "norm,min,max")
-            check_equal("rows", len(rows), sum(key[2] in ("norm", "min", "max") for key in ours))
-            results = set()
-            for row in rows:
-                key = row["Quantity"], row["Name"], row["Statistic"]
-                steps = sorted(ours[key])
-                result, place = judge([ours[key][step] for step in steps], [theirs[key][step] for step in steps])
-                check_equal(f"{second}, {key}", (row["Result"], row["Step"]), (result, "" if place is None else str(steps[place])))
-                results.add(result)
-            check_equal(second, "parted" in results, second != "two")
+def rows_agree_with_the_rule(msprobe, scratch):
+    trees(scratch, one={}, two={"rounding": 1}, bad={"rounding": 2, "spike": 150}, other={"seed": 5})
+    for second in ("two", "bad", "other"):
+        ours, theirs = series_of(scratch / "one"), series_of(scratch / second)
+        rows = table(msprobe, scratch, "one", second, "--statistics", "norm,min,max")
+        check_equal("rows", len(rows), sum(key[2] in ("norm", "min", "max") for key in ours))
+        results = set()
+        for row in rows:
+            key = row["Quantity"], row["Name"], row["Statistic"]
+            steps = sorted(ours[key])
+            result, place = judge([ours[key][step] for step in steps], [theirs[key][step] for step in steps])
+            check_equal(f"{second}, {key}", (row["Result"], row["Step"]), (result, "" if place is None else str(steps[place])))
+            results.add(result)
+        check_equal(second, "parted" in results, second != "two")
 
-    def noise_agrees_with_the_rule(scratch):
-        """Series of many kinds, one a name, so that jumps, drifts and passing ones all occur."""
-        for seed in range(12):
-            rng = random.Random(seed)
-            runs = [[], []]
-            walk = [0.0, 0.0]
-            for step in range(200):
-                shared = rng.gauss(0, 1)
-                for side in (0, 1):
-                    own = rng.gauss(0, 1)
-                    walk[side] += shared + (0.4 if seed % 3 == 0 else 0.05) * own
-                    spike = 30 if side == 1 and seed % 4 == 1 and step in (90, 91) else 0
-                    drift = 0.3 * max(0, step - 60) if side == 1 and seed % 4 == 2 else 0
-                    mixed = shared + 0.1 * own
-                    mixed += 2.5 if side == 1 and seed % 4 == 3 and step >= 120 else 0
-                    value = [mixed, 10 + walk[side], math.exp(mixed), 100 + mixed][seed // 3]
-                    runs[side].append(round(value + spike + drift, 6))
+
+def noise_agrees_with_the_rule(msprobe, scratch):
+    """Series of many kinds, one a name, so that jumps, drifts and passing ones all occur."""
+    for seed in range(12):
+        rng = random.Random(seed)
+        runs = [[], []]
+        walk = [0.0, 0.0]
+        for step in range(200):
+            shared = rng.gauss(0, 1)
             for side in (0, 1):
-                write_series(scratch / f"run{side}", runs[side])
-            (row,) = table(msprobe, scratch, "run0", "run1")
-            result, place = judge(*runs)
-            check_equal(f"seed {seed}", (row["Result"], row["Step"]), (result, "" if place is None else str(place)))
-
-    def names_the_cause(scratch):
-        trees(scratch, good={}, bad={"rounding": 1, "spike": 150})
-        lines = answer(msprobe, scratch, "good", "bad")
-        check(lines[0].startswith("The runs part at step 150: param_updated of layers.2.attention.weight is "), lines[0])
-        check(lines[1].startswith("The gradients of the step had not parted: the difference comes from the optimizer"), lines[1])
-        check(answer(msprobe, scratch, "bad", "good")[0].startswith("The runs part at step 150: param_updated"), "either way round")
-
-    def healthy_and_identical(scratch):
-        trees(scratch, one={}, two={"rounding": 1})
-        same = answer(msprobe, scratch, "one", "one", "--fail-on", "different")
-        check(same[0].startswith("Both runs are identical: "), same[0])
-        near = answer(msprobe, scratch, "one", "two", "--fail-on", "parted")
-        check(near[0].startswith("Both runs stay within their own fluctuation: "), near[0])
-        answer(msprobe, scratch, "one", "two", "--fail-on", "different", status=1)
-
-    def numbers_that_were_cut_off(scratch):
-        # A monitor writes six decimals: what is 0.000000 twice need not be equal.
-        write_series(scratch / "one", [0.123456, 0.5] * 10)
-        write_series(scratch / "one", [0.0] * 20, quantity="exp_avg_sq")
-        equal = answer(msprobe, scratch, "one", "one")[0]
-        check(equal.endswith("are equal as far as 6 decimals show (1 of them all zero)."), equal)
-        write_series(scratch / "two", [0.12345678901234567, 0.5] * 10)
-        equal = answer(msprobe, scratch, "two", "two")[0]
-        check(equal.endswith("are equal in every number."), equal)
-
-    def most_of_a_quantity_at_once(scratch):
-        """Parameters whose learning rate is another one from step 3 on: each fluctuates by more than it is apart there."""
-        names = ["a.w", "b.w", "c.w", "d.w"]
-        rng = random.Random(1)
-        walks = dict.fromkeys(names, 1.0)
-        steps = [[(name, 1e-3 * rng.choice((1, -1)) * rng.uniform(1, 2)) for name in names] for _ in range(12)]
-        gradients = [rng.uniform(1, 2) for _ in range(12)]
-
-        def write(folder, factor, of=names, gradient=1.0):
-            values, parameters = dict(walks), []
-            for step, changes in enumerate(steps):
-                for name, change in changes:
-                    values[name] += change * (factor if step >= 3 and name in of else 1)
-                    parameters.append(f'0,{name},{step},{values[name]!r},"[4]",torch.float32')
-            write_series(scratch / folder, [g * (gradient if step >= 6 else 1) for step, g in enumerate(gradients)], names=names)
-            rank = next((scratch / folder).iterdir())
-            (rank / "param_updated_0-99.csv").write_text("\n".join(["vpp_stage,name,step,norm,shape,dtype", *parameters]) + "\n")
-
-        write("good", 1)
-        write("bad", 1.5, gradient=1.1)  # gradients follow, later
-        lines = answer(msprobe, scratch, "good", "bad", "--fail-on", "parted", status=1)
-        check(lines[0].startswith("The runs part at step 3: param_updated of a.w is "), lines[0])
-        check("(norm, equal before; the difference is 0.5 times what the step changes)" in lines[0], lines[0])
-        check(lines[1].startswith("The gradients of the step had not parted"), lines[1])
-        rows = [row for row in table(msprobe, scratch, "good", "bad") if row["Quantity"] == "param_updated"]
-        check_equal("steps", {(row["Result"], row["Step"]) for row in rows}, {("parted", "3")})
-        write("one", 1.5, of=names[:1])  # one alone may be rounding
-        check(not any(row["Step"] == "3" for row in table(msprobe, scratch, "good", "one")), "one tensor alone")
-
-    def gradients_of_rounding(scratch):
-        """The bias of attention's keys: its gradient is noise, and so is what Adam makes of it."""
-        for folder, seed in (("one", 1), ("two", 2)):
-            rng = random.Random(seed)
-            rank = scratch / folder / "Jan01_00-00-00-rank0-00000000"
-            rank.mkdir(parents=True)
-            head = "vpp_stage,name,step,norm,shape,dtype"
-            gradients = [f'0,{name},{step},{value!r},"[4]",torch.float32' for step in range(40)
-                         for name, value in (("w", 1 + step / 10), ("k.bias", 1e-9 * rng.uniform(1, 2)))]
-            walk, parameters = 0.0, []
-            for step in range(40):
-                walk += 1e-3 * (1 if folder == "one" else -1)
-                parameters.append(f'0,k.bias,{step},{1 + walk!r},"[4]",torch.float32')
-            (rank / "grad_reduced_0-99.csv").write_text("\n".join([head, *gradients]) + "\n")
-            (rank / "param_updated_0-99.csv").write_text("\n".join([head, *parameters]) + "\n")
-        lines = answer(msprobe, scratch, "one", "two", "--fail-on", "parted")
-        check(lines[0].startswith("Both runs stay within their own fluctuation"), lines[0])
-        check("not judged: 1 parameter whose gradients are rounding alone, the first k.bias" in lines, lines)
-
-    def what_is_missing_is_told(scratch):
-        write_series(scratch / "one", [1.0] * 30, names=("w", "v"))
-        write_series(scratch / "two", [1.0] * 20, names=("w",))
-        lines = answer(msprobe, scratch, "one", "two")
-        check(lines[0].startswith("The 33 % of both runs that could be compared are identical"), lines[0])
-        check("not compared: 1 tensor only in the first run" in lines, lines)
-        check(any("the first run ends at step 29, the second at 19" in line for line in lines), lines)
-        for level in ("different", "passing", "parted"):
-            answer(msprobe, scratch, "one", "two", "--fail-on", level, status=2)
-        rows = table(msprobe, scratch, "one", "two")
-        check_equal("results", [row["Result"] for row in rows], ["not compared", "identical"])
-        check_equal("steps alone", [row["Steps of first run alone"] for row in rows], ["30", "10"])
-
-    def nothing_in_common(scratch):
-        write_series(scratch / "one", [1.0], names=("w",))
-        write_series(scratch / "two", [1.0], names=("v",))
-        result = run(msprobe, ["monitor", "compare", "one", "two"], scratch)
-        check_equal("exit status", result.returncode, 2)
-        check_equal("stderr", result.stderr, "msprobe: error: one and two have no series in common: none of 2 cells was compared: "
-                    "only one run has them, first w, grad_reduced\n")
-
-    def wrappers_do_not_matter(scratch):
-        write_series(scratch / "one", [1.0, 2.0], names=("fc.weight",))
-        write_series(scratch / "two", [1.0, 2.0], names=("module._fsdp_wrapped_module.fc.weight",))
-        check(answer(msprobe, scratch, "one", "two", "--fail-on", "different")[0].startswith("Both runs are identical"), "paired")
-
-    def broken_file(scratch):
-        trees(scratch, one={}, two={})
-        (file,) = (scratch / "two").glob("*/actv_0-99.csv")
-        file.write_bytes(file.read_bytes() + b'"open')
-        result = run(msprobe, ["monitor", "compare", "one", "two"], scratch, status=2)
-        check("actv_0-99.csv" in result.stderr and result.stderr.count("\n") == 1, result.stderr)
-        check(result.stdout.startswith("The 99 % of both runs that could be compared are identical"), result.stdout)
-
-    def layouts_do_not_mix(scratch):
-        write_series(scratch / "one", [1.0])
-        folder = scratch / "two" / "rank_0"
-        folder.mkdir(parents=True)
-        (folder / "param_step0-99.csv").write_text("vpp_stage,step,module_name,scope,norm\r\n-1,0,w,param_origin,1.0\r\n")
-        result = run(msprobe, ["monitor", "compare", "one", "two"], scratch, status=2)
-        check("TrainerMonitorV2" in result.stderr and result.stderr.count("\n") == 1, result.stderr)
-
-    def same_at_any_number_of_threads(scratch):
-        trees(scratch, one={}, bad={"rounding": 1, "spike": 150})
-        outputs = {run(msprobe, ["-q", "-j", jobs, "monitor", "compare", "one", "bad", "-o", "-"], scratch).stdout for jobs in ("1", "4")}
-        check_equal("outputs", len(outputs), 1)
-        pages = set()
-        for jobs in ("1", "4"):
-            run(msprobe, ["-q", "-j", jobs, "monitor", "report", "one", "bad", "-o", f"{jobs}.html"], scratch)
-            pages.add((scratch / f"{jobs}.html").read_bytes())
-        check_equal("pages", len(pages), 1)
-
-    def json_tells_the_answer(scratch):
-        trees(scratch, one={}, bad={"rounding": 1, "spike": 150})
-        result = run(msprobe, ["-q", "monitor", "compare", "one", "bad", "-o", "-", "--format", "jsonl"], scratch)
-        lines = [json.loads(line) for line in result.stdout.splitlines()]
-        (told,) = [line for line in lines if line["kind"] == "summary"]
-        check(told["answer"].startswith("The runs part at step 150"), told)
-        check_equal("parted", told["parted"], sum(line.get("Result") == "parted" for line in lines))
-
-    return [(function.__name__, function) for function in (
-        rows_agree_with_the_rule, noise_agrees_with_the_rule, names_the_cause, healthy_and_identical, numbers_that_were_cut_off,
-        most_of_a_quantity_at_once, gradients_of_rounding, what_is_missing_is_told,
-        nothing_in_common, wrappers_do_not_matter, broken_file, layouts_do_not_mix, same_at_any_number_of_threads,
-        json_tells_the_answer)]
+                own = rng.gauss(0, 1)
+                walk[side] += shared + (0.4 if seed % 3 == 0 else 0.05) * own
+                spike = 30 if side == 1 and seed % 4 == 1 and step in (90, 91) else 0
+                drift = 0.3 * max(0, step - 60) if side == 1 and seed % 4 == 2 else 0
+                mixed = shared + 0.1 * own
+                mixed += 2.5 if side == 1 and seed % 4 == 3 and step >= 120 else 0
+                value = [mixed, 10 + walk[side], math.exp(mixed), 100 + mixed][seed // 3]
+                runs[side].append(round(value + spike + drift, 6))
+        for side in (0, 1):
+            write_series(scratch / f"run{side}", runs[side])
+        (row,) = table(msprobe, scratch, "run0", "run1")
+        result, place = judge(*runs)
+        check_equal(f"seed {seed}", (row["Result"], row["Step"]), (result, "" if place is None else str(place)))
 
 
-if __name__ == "__main__":
-    main(make_tests)
+def most_of_a_quantity_at_once(msprobe, scratch):
+    """Parameters whose learning rate is another one from step 3 on: each fluctuates by more than it is apart there."""
+    names = ["a.w", "b.w", "c.w", "d.w"]
+    rng = random.Random(1)
+    walks = dict.fromkeys(names, 1.0)
+    steps = [[(name, 1e-3 * rng.choice((1, -1)) * rng.uniform(1, 2)) for name in names] for _ in range(12)]
+    gradients = [rng.uniform(1, 2) for _ in range(12)]
+
+    def write(folder, factor, of=names, gradient=1.0):
+        values, parameters = dict(walks), []
+        for step, changes in enumerate(steps):
+            for name, change in changes:
+                values[name] += change * (factor if step >= 3 and name in of else 1)
+                parameters.append(f'0,{name},{step},{values[name]!r},"[4]",torch.float32')
+        write_series(scratch / folder, [g * (gradient if step >= 6 else 1) for step, g in enumerate(gradients)], names=names)
+        rank = next((scratch / folder).iterdir())
+        (rank / "param_updated_0-99.csv").write_text("\n".join(["vpp_stage,name,step,norm,shape,dtype", *parameters]) + "\n")
+
+    write("good", 1)
+    write("bad", 1.5, gradient=1.1)  # gradients follow, later
+    lines = answer(msprobe, scratch, "good", "bad", "--fail-on", "parted", status=1)
+    check(lines[0].startswith("The runs part at step 3: param_updated of a.w is "), lines[0])
+    check("(norm, equal before; the difference is 0.5 times what the step changes)" in lines[0], lines[0])
+    check(lines[1].startswith("The gradients of the step had not parted"), lines[1])
+    rows = [row for row in table(msprobe, scratch, "good", "bad") if row["Quantity"] == "param_updated"]
+    check_equal("steps", {(row["Result"], row["Step"]) for row in rows}, {("parted", "3")})
+    write("one", 1.5, of=names[:1])  # one alone may be rounding
+    check(not any(row["Step"] == "3" for row in table(msprobe, scratch, "good", "one")), "one tensor alone")
+
+
+def gradients_of_rounding(msprobe, scratch):
+    """The bias of attention's keys: its gradient is noise, and so is what Adam makes of it."""
+    for folder, seed in (("one", 1), ("two", 2)):
+        rng = random.Random(seed)
+        rank = scratch / folder / "Jan01_00-00-00-rank0-00000000"
+        rank.mkdir(parents=True)
+        head = "vpp_stage,name,step,norm,shape,dtype"
+        gradients = [f'0,{name},{step},{value!r},"[4]",torch.float32' for step in range(40)
+                     for name, value in (("w", 1 + step / 10), ("k.bias", 1e-9 * rng.uniform(1, 2)))]
+        walk, parameters = 0.0, []
+        for step in range(40):
+            walk += 1e-3 * (1 if folder == "one" else -1)
+            parameters.append(f'0,k.bias,{step},{1 + walk!r},"[4]",torch.float32')
+        (rank / "grad_reduced_0-99.csv").write_text("\n".join([head, *gradients]) + "\n")
+        (rank / "param_updated_0-99.csv").write_text("\n".join([head, *parameters]) + "\n")
+    lines = answer(msprobe, scratch, "one", "two", "--fail-on", "parted")
+    check(lines[0].startswith("Both runs stay within their own fluctuation"), lines[0])
+    check("not judged: 1 parameter whose gradients are rounding alone, the first k.bias" in lines, lines)
+
+
+main_of_script()
