@@ -6,15 +6,13 @@ usage: documents.py MSPROBE MAN_FOLDER|- [COMPLETIONS_FOLDER]
 """
 
 import json
-import os
 import pathlib
-import pty
-import select
 import shutil
 import subprocess
-import time
 
 import harness
+from pseudo_terminal import Terminal
+
 
 def zsh_test(msprobe, completions, typed, expected):
     """zsh completes in its line editor only, so it gets a terminal with typed keys."""
@@ -23,36 +21,12 @@ def zsh_test(msprobe, completions, typed, expected):
         shell = shutil.which("zsh", path="/usr/local/bin:/usr/bin:/bin")
         if completions is None or shell is None:
             raise harness.Skip("no zsh")
-        terminal, end = pty.openpty()
-        seen = ""
-
-        def wait_for(text):
-            nonlocal seen
-            deadline = time.monotonic() + harness.TIME_LIMIT_S
-            while text not in seen:
-                left = deadline - time.monotonic()
-                harness.check(left > 0 and select.select([terminal], [], [], left)[0], f"no {text!r} in {seen!r}")
-                seen += os.read(terminal, 4096).decode("utf-8", "replace")
-
-        with subprocess.Popen(
-            [shell, "-f", "-i"],
-            cwd=scratch,
-            env={**harness.environment(msprobe, scratch), "COMPLETIONS": str(pathlib.Path(completions).resolve())},
-            stdin=end,
-            stdout=end,
-            stderr=end,
-            start_new_session=True,
-        ) as process:
-            os.close(end)
-            try:
-                setup = 'fpath=("$COMPLETIONS" $fpath); autoload -Uz compinit; compinit -u -D; echo RE""ADY\n'
-                os.write(terminal, setup.encode())
-                wait_for("READY")
-                os.write(terminal, f"msprobe {typed}\t".encode())
-                wait_for(expected)
-            finally:
-                process.kill()
-                os.close(terminal)
+        variables = {**harness.environment(msprobe, scratch), "COMPLETIONS": str(pathlib.Path(completions).resolve())}
+        with Terminal([shell, "-f", "-i"], scratch, **variables) as terminal:
+            terminal.type('fpath=("$COMPLETIONS" $fpath); autoload -Uz compinit; compinit -u -D; echo RE""ADY\n')
+            terminal.wait_for("READY")
+            terminal.type(f"msprobe {typed}\t")
+            terminal.wait_for(expected)
 
     return body
 

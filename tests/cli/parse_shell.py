@@ -7,22 +7,17 @@ usage: parse_shell.py MSPROBE DATA
 
 import ast
 import csv
-import fcntl
 import json
-import os
 import pathlib
-import pty
 import re
-import select
 import shutil
 import signal
 import stat
 import subprocess
-import termios
-import time
 import zlib
 
 import harness
+from pseudo_terminal import Terminal
 
 PROMPT = "Parse >>> "
 
@@ -58,78 +53,6 @@ def nearly(got, expected):
     except ValueError:
         return False
     return abs(left - right) <= 1e-6 * max(abs(left), abs(right))
-
-
-class Terminal:
-    """The shell in a pseudo-terminal, and somebody who types."""
-
-    def __init__(self, msprobe, scratch, **environment):
-        self.end, end = pty.openpty()
-        self.settings = termios.tcgetattr(end)
-        self.slave = os.dup(end)
-        self.seen = ""
-        self.process = subprocess.Popen(
-            [msprobe, "parse"],
-            cwd=scratch,
-            env={**harness.environment(msprobe, scratch), "TERM": "xterm", **environment},
-            stdin=end,
-            stdout=end,
-            stderr=end,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - there are no threads
-        )
-        os.close(end)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.end)
-        os.close(self.slave)
-
-    def wait_for(self, text):
-        """Whatever came up to and with `text`; it is not looked at again."""
-        deadline = time.monotonic() + harness.TIME_LIMIT_S
-        while text not in self.seen:
-            left = deadline - time.monotonic()
-            ready = left > 0 and select.select([self.end], [], [], left)[0]
-            harness.check(ready, f"no {text!r} in {self.seen!r}")
-            self.seen += os.read(self.end, 4096).decode("utf-8", "replace")
-        before, self.seen = self.seen.split(text, 1)
-        return before + text
-
-    def wait_for_prompt(self):
-        """The editor takes over a moment after it printed its prompt; what is typed before that is the kernel's."""
-        self.wait_for(PROMPT)
-        deadline = time.monotonic() + harness.TIME_LIMIT_S
-        while termios.tcgetattr(self.slave)[3] & termios.ICANON:
-            harness.check(time.monotonic() < deadline, "the terminal stays in line mode")
-            time.sleep(0.01)
-
-    def type(self, text):
-        os.write(self.end, text.encode())
-
-    def read_within(self, seconds):
-        """Whether something came, which is added to what was seen."""
-        if not select.select([self.end], [], [], seconds)[0]:
-            return False
-        self.seen += os.read(self.end, 4096).decode("utf-8", "replace")
-        return True
-
-    def status(self):
-        """Of the process, which has to end by itself, and leave the terminal as it was."""
-        deadline = time.monotonic() + harness.TIME_LIMIT_S
-        while self.process.poll() is None and time.monotonic() < deadline:
-            self.read_within(0.05)
-        # Its last words may have come between the last look at the terminal and its end.
-        while self.read_within(0):
-            pass
-        harness.check(self.process.poll() is not None, f"it did not end: {self.seen!r}")
-        harness.check_equal("settings of the terminal", termios.tcgetattr(self.slave), self.settings)
-        return self.process.returncode
 
 
 def make_tests(msprobe, data):
@@ -240,15 +163,15 @@ def make_tests(msprobe, data):
     def typing(scratch):
         """a terminal gets a prompt, editing and Ctrl-D"""
         with_inputs(scratch)
-        with Terminal(msprobe, scratch) as terminal:
-            terminal.wait_for_prompt()
+        with Terminal([msprobe, "parse"], scratch) as terminal:
+            terminal.wait_for_editor(PROMPT)
             # Backspaces, and a character put in before the last two.
             terminal.type("pt -n whale\x7f\x7f\x7fole.py\x02\x02n\n")
             terminal.wait_for("[Max: 8]")
-            terminal.wait_for_prompt()
+            terminal.wait_for_editor(PROMPT)
             terminal.type("what\n")
             terminal.wait_for("unknown command")
-            terminal.wait_for_prompt()
+            terminal.wait_for_editor(PROMPT)
             terminal.type("\x04")
             harness.check_equal("exit status", terminal.status(), 0)
 
@@ -257,22 +180,22 @@ def make_tests(msprobe, data):
         """the history is kept for the next time, for nobody else to read"""
         with_inputs(scratch)
         state = scratch / "state"
-        with Terminal(msprobe, scratch, XDG_STATE_HOME=str(state)) as terminal:
-            terminal.wait_for_prompt()
+        with Terminal([msprobe, "parse"], scratch, XDG_STATE_HOME=str(state)) as terminal:
+            terminal.wait_for_editor(PROMPT)
             terminal.type("pt -n whole.npy\n")
             terminal.wait_for("[Max: 8]")
-            terminal.wait_for_prompt()
+            terminal.wait_for_editor(PROMPT)
             terminal.type("exit\n")
             harness.check_equal("exit status", terminal.status(), 0)
         file = state / "msprobe" / "parse_history"
         harness.check_equal("mode of the file", stat.S_IMODE(file.stat().st_mode), 0o600)
         harness.check_equal("mode of the folder", stat.S_IMODE(file.parent.stat().st_mode), 0o700)
         harness.check_equal("files", [path.name for path in file.parent.iterdir()], ["parse_history"])
-        with Terminal(msprobe, scratch, XDG_STATE_HOME=str(state)) as terminal:
-            terminal.wait_for_prompt()
+        with Terminal([msprobe, "parse"], scratch, XDG_STATE_HOME=str(state)) as terminal:
+            terminal.wait_for_editor(PROMPT)
             terminal.type("\x10\x10\n")  # Ctrl-P twice: behind exit
             terminal.wait_for("[Max: 8]")
-            terminal.wait_for_prompt()
+            terminal.wait_for_editor(PROMPT)
             terminal.type("quit\n")
             harness.check_equal("exit status", terminal.status(), 0)
 
@@ -285,11 +208,11 @@ def make_tests(msprobe, data):
         (scratch / "kept").write_text("kept", encoding="utf-8")
         (scratch / "state" / "msprobe" / "parse_history").symlink_to(scratch / "kept")
         for where in (scratch / "file", scratch / "state"):
-            with Terminal(msprobe, scratch, XDG_STATE_HOME=str(where)) as terminal:
-                terminal.wait_for_prompt()
+            with Terminal([msprobe, "parse"], scratch, XDG_STATE_HOME=str(where)) as terminal:
+                terminal.wait_for_editor(PROMPT)
                 terminal.type("pt -n whole.npy\n")
                 terminal.wait_for("[Max: 8]")
-                terminal.wait_for_prompt()
+                terminal.wait_for_editor(PROMPT)
                 terminal.type("exit\n")
                 harness.check_equal("exit status", terminal.status(), 0)
                 harness.check("error" not in terminal.seen, terminal.seen)
@@ -300,18 +223,18 @@ def make_tests(msprobe, data):
         """names that are not ASCII can be typed"""
         with_inputs(scratch)
         (scratch / "gr\u00f6\u00dfe\u6570.npy").write_bytes((scratch / "whole.npy").read_bytes())
-        with Terminal(msprobe, scratch) as terminal:
-            terminal.wait_for_prompt()
+        with Terminal([msprobe, "parse"], scratch) as terminal:
+            terminal.wait_for_editor(PROMPT)
             terminal.type("pt -n gr\u00f6\u00dfe\u6570.npy\n")
             terminal.wait_for("[Max: 8]")
-            terminal.wait_for_prompt()
+            terminal.wait_for_editor(PROMPT)
             terminal.type("\x04")
             harness.check_equal("exit status", terminal.status(), 0)
 
     def interrupt(how):
         def body(scratch):
-            with Terminal(msprobe, scratch) as terminal:
-                terminal.wait_for_prompt()
+            with Terminal([msprobe, "parse"], scratch) as terminal:
+                terminal.wait_for_editor(PROMPT)
                 terminal.type("half a li")
                 terminal.wait_for("li")
                 how(terminal)

@@ -7,16 +7,14 @@ usage: terminal.py MSPROBE
 
 import array
 import json
-import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
-import time
+from functools import partial
 
 import harness
+import tensor_files
+from pseudo_terminal import Terminal
 
 CLEAR = "\r\x1b[K"
 SIZES = (500, 20_000)  # tensor pairs of 1 MiB; the larger number is for machines that are done with the smaller at once
@@ -26,11 +24,7 @@ def make_dump(folder, apis):
     """A tensor dump: every API has one output, and all share one file."""
     folder.mkdir()
     count = 1 << 18
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count},), }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    with open(folder / "shared.npy", "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode("ascii"))
-        file.write(array.array("f", range(count)).tobytes())
+    (folder / "shared.npy").write_bytes(tensor_files.npy("<f4", (count,), array.array("f", range(count)).tobytes()))
     output = {
         "type": "torch.Tensor",
         "dtype": "torch.float32",
@@ -61,31 +55,8 @@ def compare(dump, *more):
 
 def run_in_terminal(msprobe, arguments, scratch, stdout=False, **variables):
     """Exit status and what came out of a terminal of 60 columns that is stderr, or stdout as well."""
-    terminal, end = pty.openpty()
-    subprocess.run(["stty", "cols", "60", "rows", "20"], stdin=end, check=True)
-    with subprocess.Popen(
-        [msprobe, *arguments],
-        cwd=scratch,
-        env={**harness.environment(msprobe, scratch), "TERM": "xterm", **variables},
-        stdin=subprocess.DEVNULL,
-        stdout=end if stdout else subprocess.DEVNULL,
-        stderr=end,
-    ) as process:
-        os.close(end)
-        out = b""
-        deadline = time.monotonic() + harness.TIME_LIMIT_S
-        while time.monotonic() < deadline:
-            if select.select([terminal], [], [], 0.1)[0]:
-                try:
-                    piece = os.read(terminal, 65536)
-                except OSError:  # the other end is closed
-                    break
-                if not piece:
-                    break
-                out += piece
-        status = process.wait(timeout=harness.TIME_LIMIT_S)
-    os.close(terminal)
-    return status, out.decode("utf-8", "replace").replace("\r\n", "\n")
+    with Terminal([msprobe, *arguments], scratch, columns=60, stdout=stdout, **variables) as terminal:
+        return terminal.status(), terminal.seen.replace("\r\n", "\n")
 
 
 def what_stays(text):
@@ -93,162 +64,158 @@ def what_stays(text):
     return [line.split(CLEAR)[-1] for line in text.split("\n")]
 
 
-def make_tests(msprobe):
-    def terminal_shows_progress(scratch):
-        for apis in SIZES:
-            dump = make_dump(scratch / str(apis), apis)
-            status, text = run_in_terminal(msprobe, compare(dump, "-o", "out"), scratch)
-            harness.check_equal("exit status", status, 0)
-            if CLEAR in text:
-                break
-        harness.check(CLEAR in text, "no progress was shown")
-        for drawn in re.split("\n|" + re.escape(CLEAR), text):
-            if "%" in drawn:
-                harness.check(len(drawn) < 60, f"a line too long for the terminal: {drawn!r}")
-        harness.check(not any("%" in line for line in what_stays(text)), f"progress stays on the screen: {text!r}")
-
-    def narrow_terminal_cuts_no_name(scratch):
-        path = "Module.decoder.layers.{}.self_attention.output_projection.Linear.forward.0"
-        names = [path.format(i) for i in range(3)]
-        for side, off in (("target", 1), ("golden", 0)):
-            (scratch / side).mkdir()
-            data = {}
-            for i, name in enumerate(names):
-                tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
-                tensor |= {"Max": 2 + off * (i + 1), "Min": -2, "Mean": 0.5, "Norm": 3 + off * (i + 1)}
-                data[name] = {"input_args": [], "input_kwargs": {}, "output": [tensor]}
-            dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
-            (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
-        sides = ["-tp", str(scratch / "target"), "-gp", str(scratch / "golden")]
-        plain = ["--progress", "never", "--color", "never"]
-        _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "-o", "out", "--details"], scratch, stdout=True)
-        lines = [line.strip() for line in text.split("worst 3", 1)[1].split("\n")]
-        for name in names:
-            harness.check(f"{name}.output.0" in lines, f"the whole name stands on a line of its own: {text!r}")
-        harness.check(not any("..." in line for line in lines), f"{text!r}")
-        _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "--explain", names[1]], scratch, stdout=True)
-        harness.check("l2norm  target 5  golden 3" in text.replace(".0", ""), f"{text!r}")
-
-    def narrow_terminal_gets_the_answer(scratch):
-        """The answer: no line is wider than the terminal unless it is one word, and links where they are shown."""
-        source = scratch / "model.py"
-        source.write_text("x = y\n", encoding="utf-8")
-        entry = "Functional.linear.1.forward"
-        for side, bias in (("target", 1e-5), ("golden", 1e-6)):
-            (scratch / side).mkdir()
-            tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
-            tensor |= {"Max": 2, "Min": -2, "Mean": 0.5, "Norm": 3}
-            output = {**tensor, "Norm": 3 + 1e4 * bias}
-            data = {entry: {"input_args": [tensor, {"type": "float", "value": bias}], "input_kwargs": {}, "output": [output]}}
-            dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
-            (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
-            frames = {entry: [f"File {source}, line 1, in forward, \n x = y"]}
-            (scratch / side / "stack.json").write_text(json.dumps(frames), encoding="utf-8")
-        arguments = ["--progress", "never", "compare", "target", "golden", "-o", "out"]
-        _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, FORCE_HYPERLINK="1")
-        harness.check(f"\x1b]8;;file://{source}#L1\x1b\\" in text, f"{text!r}")
-        _, text = run_in_terminal(msprobe, [*arguments, "--color", "never"], scratch, stdout=True)
-        harness.check(text.startswith(f"culprit: {entry}") and "\x1b" not in text, f"{text!r}")
-        harness.check(f"   {source}:1" in text, f"{text!r}")
-        for line in text.split("\n\n")[0].split("\n"):
-            harness.check(len(line) <= 60 or " " not in line.strip(), f"{line!r}")
-
-    def narrow_terminal_cuts_no_danger(scratch):
-        name = "encodings.idna.__builtins__.__getitem__.__call__.exec_of_what_nobody_may_run"
-        module, _, attribute = ("os." + name).rpartition(".")
-        pickle = b"\x80\x02c" + module.encode() + b"\n" + attribute.encode() + b"\n)R."
-        (scratch / "evil_with_a_rather_long_name.pkl").write_bytes(pickle)
-        _, text = run_in_terminal(msprobe, ["--color", "never", "inspect", "evil_with_a_rather_long_name.pkl"], scratch, stdout=True)
-        (line,) = [one.strip() for one in text.split("\n") if "os.encodings" in one]
-        harness.check_equal("the name", line.split()[-1], f"{module}.{attribute}")
-        harness.check("to be called" in text and "byte " in text, f"{text!r}")
-
-    def dumb_terminal(scratch):
-        dump = make_dump(scratch / "dump", 300)
-        status, text = run_in_terminal(msprobe, compare(dump, "-o", "out"), scratch, TERM="dumb")
+def a_terminal_shows_progress_and_keeps_none_of_it(msprobe, scratch):
+    for apis in SIZES:
+        dump = make_dump(scratch / str(apis), apis)
+        status, text = run_in_terminal(msprobe, compare(dump, "-o", "out"), scratch)
         harness.check_equal("exit status", status, 0)
-        harness.check("\x1b" not in text and "%" not in text, f"escape sequences on a dumb terminal: {text!r}")
-
-    def quiet_terminal(scratch):
-        dump = make_dump(scratch / "dump", 300)
-        status, text = run_in_terminal(msprobe, ["-q", *compare(dump, "-o", "out")], scratch, stdout=True)
-        harness.check_equal("exit status and output", (status, text), (0, ""))
-
-    def colours(scratch):
-        dump = make_dump(scratch / "dump", 10)
-        for variables in ({"NO_COLOR": "1"}, {"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}):
-            arguments = ["--progress", "never", *compare(dump, "-o", "out")]
-            _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, **variables)
-            harness.check("no culprit: " in text and "\x1b" not in text, f"colours in spite of {variables}: {text!r}")
-
-    def pipe_gets_no_progress(scratch):
-        dump = make_dump(scratch / "dump", 300)
-        result = harness.run(msprobe, compare(dump, "-o", "out"), scratch, env={"TERM": "xterm"}, status=0)
-        harness.check("\x1b" not in result.stderr, f"{result.stderr!r}")
-        harness.check("\x1b" not in result.stdout and "no culprit: " in result.stdout, f"{result.stdout!r}")
-
-    def pipe_gets_progress_that_was_asked_for(scratch):
-        dump = make_dump(scratch / "dump", 10)
-        result = harness.run(msprobe, ["--progress=always", *compare(dump, "-o", "out")], scratch)
-        harness.check("\x1b[K" in result.stderr, f"{result.stderr!r}")
-
-    def closed_pipe_is_quiet(scratch):
-        dump = make_dump(scratch / "dump", 300)
-        for form in ("csv", "json", "jsonl"):
-            with subprocess.Popen(
-                [msprobe, "-q", *compare(dump, "--format", form, "-o", "-")],
-                cwd=scratch,
-                env=harness.environment(msprobe, scratch),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            ) as process:
-                harness.check(process.stdout.readline(), f"{form}: nothing came out")
-                process.stdout.close()
-                errors = process.stderr.read()
-                harness.check_equal(f"{form}: exit status", process.wait(timeout=harness.TIME_LIMIT_S), 0)
-            harness.check_equal(f"{form}: stderr", errors, b"")
-        harness.check_equal("files", [path.name for path in scratch.iterdir()], ["dump"])
-
-    def interrupted(number):
-        def body(scratch):
-            for apis in SIZES:
-                dump = make_dump(scratch / str(apis), apis)
-                out = scratch / f"out{apis}"
-                with subprocess.Popen(
-                    [msprobe, "--progress=always", *compare(dump, "-o", str(out), "--format", "csv,xlsx")],
-                    cwd=scratch,
-                    env=harness.environment(msprobe, scratch),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                ) as process:
-                    process.stderr.read(1)  # the first sign of progress
-                    process.send_signal(number)
-                    errors = process.stderr.read().decode()
-                    status = process.wait(timeout=harness.TIME_LIMIT_S)
-                if status != 0:  # else it was done before the signal came
-                    harness.check_equal("exit status", status, 130)
-                    harness.check(errors.endswith("msprobe: interrupted\n"), f"{errors!r}")
-                    harness.check_equal("files", [path.name for path in out.glob("*")] if out.exists() else [], [])
-                    return
-            raise harness.Skip("this machine is too fast to interrupt")
-
-        return body
-
-    return [
-        ("a terminal shows progress and keeps none of it", terminal_shows_progress),
-        ("a narrow terminal gets the answer", narrow_terminal_gets_the_answer),
-        ("a narrow terminal gets whole names", narrow_terminal_cuts_no_name),
-        ("a narrow terminal gets the whole name of what is dangerous", narrow_terminal_cuts_no_danger),
-        ("a dumb terminal gets plain lines", dumb_terminal),
-        ("a quiet run says nothing", quiet_terminal),
-        ("NO_COLOR is obeyed", colours),
-        ("a pipe gets no progress", pipe_gets_no_progress),
-        ("a pipe gets progress on request", pipe_gets_progress_that_was_asked_for),
-        ("a reader that leaves is no error", closed_pipe_is_quiet),
-        ("Ctrl-C leaves no files and ends with 130", interrupted(signal.SIGINT)),
-        ("SIGTERM leaves no files and ends with 130", interrupted(signal.SIGTERM)),
-    ]
+        if CLEAR in text:
+            break
+    harness.check(CLEAR in text, "no progress was shown")
+    for drawn in re.split("\n|" + re.escape(CLEAR), text):
+        if "%" in drawn:
+            harness.check(len(drawn) < 60, f"a line too long for the terminal: {drawn!r}")
+    harness.check(not any("%" in line for line in what_stays(text)), f"progress stays on the screen: {text!r}")
 
 
-if __name__ == "__main__":
-    harness.main(make_tests)
+def a_narrow_terminal_gets_whole_names(msprobe, scratch):
+    path = "Module.decoder.layers.{}.self_attention.output_projection.Linear.forward.0"
+    names = [path.format(i) for i in range(3)]
+    for side, off in (("target", 1), ("golden", 0)):
+        (scratch / side).mkdir()
+        data = {}
+        for i, name in enumerate(names):
+            tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
+            tensor |= {"Max": 2 + off * (i + 1), "Min": -2, "Mean": 0.5, "Norm": 3 + off * (i + 1)}
+            data[name] = {"input_args": [], "input_kwargs": {}, "output": [tensor]}
+        dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
+        (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+    sides = ["-tp", str(scratch / "target"), "-gp", str(scratch / "golden")]
+    plain = ["--progress", "never", "--color", "never"]
+    _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "-o", "out", "--details"], scratch, stdout=True)
+    lines = [line.strip() for line in text.split("worst 3", 1)[1].split("\n")]
+    for name in names:
+        harness.check(f"{name}.output.0" in lines, f"the whole name stands on a line of its own: {text!r}")
+    harness.check(not any("..." in line for line in lines), f"{text!r}")
+    _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "--explain", names[1]], scratch, stdout=True)
+    harness.check("l2norm  target 5  golden 3" in text.replace(".0", ""), f"{text!r}")
+
+
+def a_narrow_terminal_gets_the_answer(msprobe, scratch):
+    """The answer: no line is wider than the terminal unless it is one word, and links where they are shown."""
+    source = scratch / "model.py"
+    source.write_text("x = y\n", encoding="utf-8")
+    entry = "Functional.linear.1.forward"
+    for side, bias in (("target", 1e-5), ("golden", 1e-6)):
+        (scratch / side).mkdir()
+        tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
+        tensor |= {"Max": 2, "Min": -2, "Mean": 0.5, "Norm": 3}
+        output = {**tensor, "Norm": 3 + 1e4 * bias}
+        data = {entry: {"input_args": [tensor, {"type": "float", "value": bias}], "input_kwargs": {}, "output": [output]}}
+        dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
+        (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+        frames = {entry: [f"File {source}, line 1, in forward, \n x = y"]}
+        (scratch / side / "stack.json").write_text(json.dumps(frames), encoding="utf-8")
+    arguments = ["--progress", "never", "compare", "target", "golden", "-o", "out"]
+    _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, FORCE_HYPERLINK="1")
+    harness.check(f"\x1b]8;;file://{source}#L1\x1b\\" in text, f"{text!r}")
+    _, text = run_in_terminal(msprobe, [*arguments, "--color", "never"], scratch, stdout=True)
+    harness.check(text.startswith(f"culprit: {entry}") and "\x1b" not in text, f"{text!r}")
+    harness.check(f"   {source}:1" in text, f"{text!r}")
+    for line in text.split("\n\n")[0].split("\n"):
+        harness.check(len(line) <= 60 or " " not in line.strip(), f"{line!r}")
+
+
+def a_narrow_terminal_gets_the_whole_name_of_what_is_dangerous(msprobe, scratch):
+    name = "encodings.idna.__builtins__.__getitem__.__call__.exec_of_what_nobody_may_run"
+    module, _, attribute = ("os." + name).rpartition(".")
+    pickle = b"\x80\x02c" + module.encode() + b"\n" + attribute.encode() + b"\n)R."
+    (scratch / "evil_with_a_rather_long_name.pkl").write_bytes(pickle)
+    _, text = run_in_terminal(msprobe, ["--color", "never", "inspect", "evil_with_a_rather_long_name.pkl"], scratch, stdout=True)
+    (line,) = [one.strip() for one in text.split("\n") if "os.encodings" in one]
+    harness.check_equal("the name", line.split()[-1], f"{module}.{attribute}")
+    harness.check("to be called" in text and "byte " in text, f"{text!r}")
+
+
+def a_dumb_terminal_gets_plain_lines(msprobe, scratch):
+    dump = make_dump(scratch / "dump", 300)
+    status, text = run_in_terminal(msprobe, compare(dump, "-o", "out"), scratch, TERM="dumb")
+    harness.check_equal("exit status", status, 0)
+    harness.check("\x1b" not in text and "%" not in text, f"escape sequences on a dumb terminal: {text!r}")
+
+
+def a_quiet_run_says_nothing(msprobe, scratch):
+    dump = make_dump(scratch / "dump", 300)
+    status, text = run_in_terminal(msprobe, ["-q", *compare(dump, "-o", "out")], scratch, stdout=True)
+    harness.check_equal("exit status and output", (status, text), (0, ""))
+
+
+def no_color_is_obeyed(msprobe, scratch):
+    dump = make_dump(scratch / "dump", 10)
+    for variables in ({"NO_COLOR": "1"}, {"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}):
+        arguments = ["--progress", "never", *compare(dump, "-o", "out")]
+        _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, **variables)
+        harness.check("no culprit: " in text and "\x1b" not in text, f"colours in spite of {variables}: {text!r}")
+
+
+def a_pipe_gets_no_progress(msprobe, scratch):
+    dump = make_dump(scratch / "dump", 300)
+    result = harness.run(msprobe, compare(dump, "-o", "out"), scratch, env={"TERM": "xterm"}, status=0)
+    harness.check("\x1b" not in result.stderr, f"{result.stderr!r}")
+    harness.check("\x1b" not in result.stdout and "no culprit: " in result.stdout, f"{result.stdout!r}")
+
+
+def a_pipe_gets_progress_on_request(msprobe, scratch):
+    dump = make_dump(scratch / "dump", 10)
+    result = harness.run(msprobe, ["--progress=always", *compare(dump, "-o", "out")], scratch)
+    harness.check("\x1b[K" in result.stderr, f"{result.stderr!r}")
+
+
+def a_reader_that_leaves_is_no_error(msprobe, scratch):
+    dump = make_dump(scratch / "dump", 300)
+    for form in ("csv", "json", "jsonl"):
+        with subprocess.Popen(
+            [msprobe, "-q", *compare(dump, "--format", form, "-o", "-")],
+            cwd=scratch,
+            env=harness.environment(msprobe, scratch),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            harness.check(process.stdout.readline(), f"{form}: nothing came out")
+            process.stdout.close()
+            errors = process.stderr.read()
+            harness.check_equal(f"{form}: exit status", process.wait(timeout=harness.TIME_LIMIT_S), 0)
+        harness.check_equal(f"{form}: stderr", errors, b"")
+    harness.check_equal("files", [path.name for path in scratch.iterdir()], ["dump"])
+
+
+def interrupted(msprobe, number, scratch):
+    for apis in SIZES:
+        dump = make_dump(scratch / str(apis), apis)
+        out = scratch / f"out{apis}"
+        with subprocess.Popen(
+            [msprobe, "--progress=always", *compare(dump, "-o", str(out), "--format", "csv,xlsx")],
+            cwd=scratch,
+            env=harness.environment(msprobe, scratch),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as process:
+            process.stderr.read(1)  # the first sign of progress
+            process.send_signal(number)
+            errors = process.stderr.read().decode()
+            status = process.wait(timeout=harness.TIME_LIMIT_S)
+        if status != 0:  # else it was done before the signal came
+            harness.check_equal("exit status", status, 130)
+            harness.check(errors.endswith("msprobe: interrupted\n"), f"{errors!r}")
+            harness.check_equal("files", [path.name for path in out.glob("*")] if out.exists() else [], [])
+            return
+    raise harness.Skip("this machine is too fast to interrupt")
+
+
+def make_tests(msprobe):
+    return [*harness.tests_of_script(msprobe=msprobe),
+            *((f"{name} leaves no files and ends with 130", partial(interrupted, msprobe, number))
+              for name, number in (("Ctrl-C", signal.SIGINT), ("SIGTERM", signal.SIGTERM)))]
+
+
+harness.main(make_tests)
