@@ -12,7 +12,9 @@ import re
 import shutil
 
 import golden_graph
+import dumps
 import harness
+from dumps import tensor
 from golden_graph import COMPARED, expected_rows, odd_models, rows_of
 
 METRICS = {"Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"}
@@ -270,24 +272,13 @@ def check_mended(msprobe, scratch, case, expected, options):
         row["micro_step_id"] for side in got.values() for row in side.values()))
 
 
-def tensor(value, **more):
-    statistics = dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
-    described = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], **statistics}
-    return {**described, "requires_grad": False, **more}
-
-
 def call(*inputs, output=1.0, **keywords):
-    return {"input_args": [tensor(each) for each in inputs],
-            "input_kwargs": {key: {"type": "int", "value": value} for key, value in keywords.items()},
-            "output": [tensor(output)]}
+    keywords = {key: {"type": "int", "value": value} for key, value in keywords.items()}
+    return dumps.call([tensor(each) for each in inputs], [tensor(output)], input_kwargs=keywords)
 
 
 def write_rank(folder, construct, data=None, **header):
-    folder.mkdir(parents=True)
-    (folder / "construct.json").write_text(json.dumps(construct))
-    header = {"task": "statistics", "level": "mix", "framework": "pytorch", **header}
-    (folder / "dump.json").write_text(json.dumps({**header, "dump_data_dir": None, "data": data or {}}))
-    return str(folder)
+    return str(dumps.write_rank(folder, data or {}, construct=construct, **header).parent)
 
 
 def pairs_of(msprobe, scratch, target, golden, *options):

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 
 import harness
+from dumps import tensor
 from golden_graph import build, check_nodes, expected_rows, rows_of, write_rank
 
 
@@ -49,8 +50,7 @@ def integer(value):
     return {"type": "int", "value": value}
 
 
-TENSOR = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0, "Mean": 0.5,
-          "Norm": 1.0, "requires_grad": False}
+TENSOR = tensor((1.0, 0.0, 0.5, 1.0))
 
 
 def transfer(operation, peer):

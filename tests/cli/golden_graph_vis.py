@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 
+import dumps
 import harness
 from golden_graph import odd_models, with_mended_texts, write_rank
 
@@ -142,12 +143,8 @@ def document_of(files):
 
 
 def call(value, shape=(2,), **kwargs):
-    def tensor(number):
-        return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": list(shape), "Max": number, "Min": number,
-                "Mean": number, "Norm": number, "requires_grad": False}
-
-    return {"input_args": [tensor(1.0)], "input_kwargs": {k: tensor(v) for k, v in kwargs.items()},
-            "output": [tensor(value)]}
+    return dumps.call([dumps.tensor(1.0, shape)], [dumps.tensor(value, shape)],
+                      input_kwargs={name: dumps.tensor(number, shape) for name, number in kwargs.items()})
 
 
 def rank(folder, data, task="statistics", construct=None, stack=None):

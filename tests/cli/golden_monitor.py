@@ -17,6 +17,7 @@ import sqlite3
 import struct
 from functools import partial
 
+import dumps
 import event_file
 import harness
 
@@ -434,14 +435,10 @@ def data2db_our_micro_steps(msprobe, golden, scratch):
 
 def data2db_several_roots(msprobe, scratch):
     """A model of five modules that nothing encloses: two steps are two micro steps, not ten."""
-    tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [1], "Max": 1, "Min": 0, "Mean": 0.5, "Norm": 1}
+    one = dumps.tensor((1, 0, 0.5, 1), [1])
+    data = {f"Module.m{i}.Linear.forward.0": {"input_args": [one], "output": [one]} for i in range(5)}
     for step in range(2):
-        folder = scratch / "dump" / f"step{step}" / "rank0"
-        folder.mkdir(parents=True)
-        names = [f"Module.m{i}.Linear.forward.0" for i in range(5)]
-        data = {name: {"input_args": [tensor], "output": [tensor]} for name in names}
-        (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "L0", "data": data}), encoding="utf-8")
-        (folder / "construct.json").write_text(json.dumps(dict.fromkeys(names)), encoding="utf-8")
+        dumps.write_rank(scratch / "dump" / f"step{step}" / "rank0", data, construct=dict.fromkeys(data), level="L0")
     harness.check_equal("status", harness.run(msprobe, ["data2db", "--db", "db", "--data", "dump"], scratch).returncode, 0)
     path = scratch / "db" / "dump_data.trend.db"
     harness.check_equal("steps", query(path, "SELECT min_step, max_step FROM global_stats"), [(0, 1)])

@@ -9,39 +9,25 @@ usage: graph_merge.py MSPROBE GOLDEN_FOLDER
 import json
 import re
 
+import dumps
 import harness
 from golden_graph import build, rows_of
 from golden_graph_merge import values
 
 
 def tensor(value, shape=(2, 3), dtype="torch.float32"):
-    value = value if isinstance(value, tuple) else (value,) * 4
-    return {
-        "type": "torch.Tensor",
-        "dtype": dtype,
-        "shape": list(shape),
-        **dict(zip(("Max", "Min", "Mean", "Norm"), value)),
-        "requires_grad": False,
-    }
+    return dumps.tensor(value, shape, dtype)
 
 
 def call(inputs, outputs, **more):
-    return {
-        "input_args": [tensor(value) if not isinstance(value, dict) else value for value in inputs],
-        "input_kwargs": {},
-        "output": [tensor(value) if not isinstance(value, dict) else value for value in outputs],
-        **more,
-    }
+    described = [[value if isinstance(value, dict) else tensor(value) for value in side] for side in (inputs, outputs)]
+    return dumps.call(*described, **more)
 
 
 def write_model(folder, nodes):
     """`nodes`: name -> (parent, entry)."""
-    folder.mkdir(parents=True)
-    (folder / "construct.json").write_text(json.dumps({name: parent for name, (parent, _) in nodes.items()}))
     data = {name: entry for name, (_, entry) in nodes.items() if entry is not None}
-    (folder / "dump.json").write_text(
-        json.dumps({"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data})
-    )
+    dumps.write_rank(folder, data, construct={name: parent for name, (parent, _) in nodes.items()})
 
 
 def nodes_of(msprobe, scratch, folder, *options):

@@ -20,6 +20,7 @@ import zlib
 
 import harness
 import sheets
+from tensor_files import field, varint
 
 OLD = b"an earlier result"
 
@@ -418,16 +419,6 @@ def distributed_checkpoints(msprobe, scratch):
 
 
 def mindspore_files(msprobe, scratch):
-    def field(number, data):
-        return bytes([number << 3 | 2]) + varint(len(data)) + data
-
-    def varint(value):
-        out = b""
-        while value > 127:
-            out += bytes([value & 127 | 128])
-            value >>= 7
-        return out + bytes([value])
-
     bad = scratch / "bad.ckpt"
 
     def parameter(dims, content, size=None):

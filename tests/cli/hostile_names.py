@@ -12,6 +12,7 @@ import unicodedata
 import xml.etree.ElementTree
 
 import sheets
+from dumps import call, tensor, write_rank
 from harness import check, check_equal, main, run
 
 MOST_IN_CELL = 32767  # characters that a cell of a workbook holds
@@ -48,18 +49,9 @@ def without_controls(text):
     return "".join(c if unicodedata.category(c) != "Cc" or c in "\n\r\t" else f"\\x{ord(c):02x}" for c in text)
 
 
-def write_dump(folder, value):
-    folder.mkdir()
-    write_dump_of(NAMES, folder, value)
-
-
-def write_dump_of(names, folder, value):
-    tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "requires_grad": True}
-    tensor |= dict.fromkeys(("Max", "Min", "Mean", "Norm"), value)
-    data = {name: {"input_args": [tensor], "input_kwargs": {}, "output": [tensor]} for name in names}
-    (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "mix", "data": data}))
-    frames = {name: [f"File {name}, line 1, in {name}, \n {name}"] for name in names}
-    (folder / "stack.json").write_text(json.dumps(frames))
+def write_dump(folder, value, names=NAMES):
+    one = tensor(value, requires_grad=True)
+    write_rank(folder, {name: call([one], [one]) for name in names}, stack={name: [f"File {name}, line 1, in {name}, \n {name}"] for name in names})
 
 
 def compare(msprobe, scratch, *options):
@@ -118,9 +110,7 @@ def make_tests(msprobe):
         # Each name is that of the culprit, and of its file, once.
         for name in NAMES:
             for side, value in (("target", 1.0), ("golden", 200.0)):
-                folder = scratch / side
-                folder.mkdir(exist_ok=True)
-                write_dump_of([name], folder, value)
+                write_dump(scratch / side, value, [name])
             out = {}
             for kind in ("junit", "sarif", "github"):
                 out[kind] = compare(msprobe, scratch, "--format", kind, "-o", "-").stdout

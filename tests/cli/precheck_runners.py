@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import dumps
 import harness
 
 LIMIT_S = 5  # for a call: no busy machine takes as long for one that does not hang
@@ -84,15 +85,11 @@ REASONS = {
 
 
 def tensor(low=0.0):
-    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [8], "Max": 1.0, "Min": low, "Mean": 0.5,
-            "Norm": 1.0, "requires_grad": False}
+    return dumps.tensor((1.0, low, 0.5, 1.0), [8])
 
 
 def write_dump(scratch, names):
-    data = {f"Torch.{name}.0.forward": {"input_args": [tensor()], "input_kwargs": {}, "output": [tensor()]}
-            for name in names}
-    dump = {"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None, "data": data}
-    (scratch / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+    dumps.write_rank(scratch, {f"Torch.{name}.0.forward": dumps.call([tensor()], [tensor()]) for name in names}, level="L1")
 
 
 def write_runner(scratch, begin="", name="runner", faults=None, python=sys.executable):
@@ -263,7 +260,7 @@ def hostile_dumps(msprobe, scratch):
         harness.check_equal("exit status", (result.returncode, len(result.stderr.splitlines())), (2, 1))
         harness.check("dump.json: " in result.stderr and reason in result.stderr, result.stderr)
         harness.check(not (scratch / "out").exists(), "files were written")
-    entry = {"input_args": [tensor()], "input_kwargs": {}, "output": [tensor()]}
+    entry = dumps.call([tensor()], [tensor()])
     # They are looked up by a runner, which is no part of this test; nothing of them may lead out of a folder.
     names = ("Torch.../../x.0", "a", ".", "Torch.\u001b[31m.0", "Torch..0", "=cmd.a.0")
     data = {f"{name}.forward": entry for name in names}

@@ -14,7 +14,7 @@ import harness
 
 
 class Terminal:
-    """A program in a pseudo-terminal of its own, and somebody who types."""
+    """A program in a new pseudo-terminal, and the keys that are typed there."""
 
     def __init__(self, words, folder, columns=80, stdout=True, **environment):
         self.end, end = pty.openpty()
@@ -45,7 +45,7 @@ class Terminal:
         os.close(self.slave)
 
     def wait_for(self, text):
-        """Whatever came up to and with `text`; it is not looked at again."""
+        """Returns the output up to the end of `text`; it is not searched again."""
         deadline = time.monotonic() + harness.TIME_LIMIT_S
         while text not in self.seen:
             left = deadline - time.monotonic()
@@ -74,7 +74,7 @@ class Terminal:
         return True
 
     def status(self):
-        """Of the process, which has to end by itself, and leave the terminal as it was."""
+        """The status of the process, which has to end by itself and to leave the terminal as it was."""
         deadline = time.monotonic() + harness.TIME_LIMIT_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self.read_within(0.05)

@@ -14,8 +14,9 @@ from functools import partial
 
 import harness
 from browser import Browser, check_quiet
+from dumps import tensor, write_rank
 from harness import check, check_equal, data
-from report_file import HOSTILE, tensor, write_dump, write_hostile
+from report_file import HOSTILE, write_hostile
 from report_reader import (DOWN, ENTER, ENTRY, ESCAPE, EXCHANGED, KEPT, LONG_PATH, RIGHT, SPACE, contrast_of, entry_opens,
                            of_pair, shown, write_report)
 
@@ -364,7 +365,7 @@ def write_named(scratch):
         data = {}
         for module in ("Module.blocks.1.down.Linear", "Module.blocks.1.att.proj.Linear", LONG_PATH.format(1)):
             data[f"{module}.parameters_grad"] = {part: [tensor(0.5) | {"shape": [4]}] for part in ("weight", "bias")}
-        write_dump(scratch / side / "step0" / "rank0", data)
+        write_rank(scratch / side / "step0" / "rank0", data)
     return scratch / "target", scratch / "golden"
 
 

@@ -10,8 +10,8 @@ Skipped, and says so, where Chromium, its driver or Selenium is missing.
 import pathlib
 
 from browser import Browser, check_quiet
+from dumps import tensor, write_rank
 from harness import check, check_equal, main
-from report_file import tensor, write_dump
 from report_reader import ENTRY, ESCAPE, KEPT, LONG_PATH, TWO_FAULTS, of_pair, shown, write_model, write_report
 
 
@@ -102,7 +102,7 @@ def make_tests(msprobe, samples):
             for step in (10000, 10001):
                 for rank in (100, 101):
                     data = {f"{LONG_PATH.format(i)}.forward.0": {"input_args": [tensor(0.5)], "input_kwargs": {}, "output": [tensor(0.5 + i)]} for i in range(40)}
-                    write_dump(scratch / side / f"step{step}" / f"rank{rank}", data)
+                    write_rank(scratch / side / f"step{step}" / f"rank{rank}", data)
         return write_report(msprobe, scratch, scratch / "target", scratch / "golden")
 
     def result_in_sight(browser):
@@ -124,7 +124,7 @@ def make_tests(msprobe, samples):
         frames = [f"File {folder}/model.py, line 12, in forward, \n x = f(x)", "File javascript:alert(1), line 3, in g, \n g()", "File C:\\train\\a.py, line 4, in h, \n h()"]
         for side, value in (("target", 5.0), ("golden", 1.0)):
             name = "Functional.linear.0.forward"
-            write_dump(scratch / side / "step0" / "rank0", {name: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}}, stack={name: frames})
+            write_rank(scratch / side / "step0" / "rank0", {name: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}}, stack={name: frames})
         page = write_report(msprobe, scratch, scratch / "target", scratch / "golden")
         links = "[...document.querySelectorAll('#entry .frames .source')].map((one) => one.getAttribute('href'))"
         choose = "const menu = document.getElementById('editor'); menu.value = arguments[0]; menu.dispatchEvent(new Event('change'))"

@@ -13,8 +13,8 @@ import pathlib
 import subprocess
 from functools import partial
 
+from dumps import tensor, write_rank
 from harness import check, check_equal, data, main
-from report_file import tensor, write_dump
 from report_reader import (DOWN, ENTER, EXCHANGED, KEPT, RIGHT, TWO_FAULTS, contrast_of, entry_opens, of_pair, shown, write_model,
                            write_report)
 
@@ -74,7 +74,7 @@ def curve_shows_the_error(browser, msprobe, samples):
     check_equal("errors", {name: f"{error:.4e}" for name, error, _ in shown}, {name: f"{float(row['Error']):.4e}" for name, row in expected.items()})
     for name, error, explained in shown:
         introduced = expected[name]["Origin"] == "introduced"
-        check_equal(f"{name} lies above the band: {error} {explained}", error >= explained, introduced) if explained is not None else None
+        check_equal(f"{name} is above the band: {error} {explained}", error >= explained, introduced) if explained is not None else None
     # docs/how-it-decides.md, "Evidence": T times the largest error that came in and the rounding of float32.
     received = max(float(row["Error"]) for row in table if row["NPU Name"].startswith("Functional.gelu.0.forward.input") and row["Error"] != "N/A")
     (band,) = [explained for name, _, explained in shown if name == "Functional.gelu.0.forward.output.0"]
@@ -183,7 +183,7 @@ def write_unexplained(scratch):
             return {name: {"input_args": [tensor(one) for one in inputs], "input_kwargs": {}, "output": [tensor(output)]}}
 
         call, module = "Functional.linear.0.forward", "Module.block.Block.forward.0"
-        write_dump(scratch / "dumps" / side, entry(call, [2.0], 3.0) | entry(module, [2.0, other], 3.0) | entry("Torch.mul.0.forward", [3.0], value),
+        write_rank(scratch / "dumps" / side, entry(call, [2.0], 3.0) | entry(module, [2.0, other], 3.0) | entry("Torch.mul.0.forward", [3.0], value),
                    construct={call: module, module: None, "Torch.mul.0.forward": None})
     return scratch / "dumps" / "target", scratch / "dumps" / "golden"
 

@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 import report_page
+from dumps import tensor, write_rank
 from harness import check, check_equal, data, main, run
 
 VERDICTS = ["pass", "warning", "error"]
@@ -36,24 +37,11 @@ HOSTILE = [
 ]
 
 
-def tensor(value):
-    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "requires_grad": True} | dict.fromkeys(
-        ("Max", "Min", "Mean", "Norm"), value
-    )
-
-
-def write_dump(folder, data, **others):
-    folder.mkdir(parents=True)
-    (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "mix", "data": data}))
-    for name, content in others.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
-
-
 def write_hostile(folder):
     """Two dumps whose names try everything; returns their paths."""
     entry = lambda value: {"input_args": [tensor(1.0)], "input_kwargs": {}, "output": [tensor(value)]}
     for side, value in (("target", 5.0), ("golden", 1.0)):
-        write_dump(
+        write_rank(
             folder / side,
             {name: entry(value) for name in HOSTILE},
             stack={name: [f"File {name}, line 1, in {name}, \n {name}"] for name in HOSTILE},
@@ -70,8 +58,8 @@ def entry(value, received=1.0, **gradient):
 
 
 def write_pair(folder, target, golden):
-    write_dump(folder / "target", target)
-    write_dump(folder / "golden", golden)
+    write_rank(folder / "target", target)
+    write_rank(folder / "golden", golden)
     return folder / "target", folder / "golden"
 
 
@@ -309,7 +297,7 @@ def make_tests(msprobe, golden, samples, generator):
     def a_rank_that_failed(scratch):
         for side in ("target", "golden"):
             for rank in ("rank0", "rank1"):
-                write_dump(scratch / side / rank, {"Torch.a.0.forward": {"input_args": [tensor(1.0)], "output": []}})
+                write_rank(scratch / side / rank, {"Torch.a.0.forward": {"input_args": [tensor(1.0)], "output": []}})
         (scratch / "target" / "rank1" / "dump.json").write_text('{"task": "statistics"')
         run(msprobe, ["-q", "compare", "-tp", "target", "-gp", "golden", "-o", "out", "--format", "html"], scratch)
         (page,) = (scratch / "out").glob("*.html")

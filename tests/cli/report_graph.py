@@ -8,8 +8,9 @@ Skipped, and says so, where Chromium, its driver or Selenium is missing.
 """
 
 from browser import Browser, check_quiet
+from dumps import tensor, write_rank
 from harness import check, check_equal, main
-from report_file import tensor, write_dump, write_hostile
+from report_file import write_hostile
 from report_reader import DOWN, ENTER, ENTRY, ESCAPE, LEFT, RIGHT, SPACE, UP, contrast_of, entry_opens, shown, write_report
 
 CHOSEN = "window.report.graph?.chosen?.title"
@@ -75,7 +76,7 @@ def write_models(folder, layers=8, **others):
     for side in ("target", "golden"):
         for rank in range(2):
             model = Model(side, rank, layers, **others)
-            write_dump(folder / side / "step0" / f"rank{rank}", model.data, construct=model.construct)
+            write_rank(folder / side / "step0" / f"rank{rank}", model.data, construct=model.construct)
     return folder / "target", folder / "golden"
 
 
@@ -220,7 +221,7 @@ def make_tests(msprobe):
     def constant_report(scratch):
         for side in ("target", "golden"):
             data = {f"Torch.mul.{i}.forward": {"input_args": [tensor(0.5)], "input_kwargs": {}, "output": [tensor(0.5)]} for i in range(3)}
-            write_dump(scratch / side / "step0" / "rank0", data)
+            write_rank(scratch / side / "step0" / "rank0", data)
         return write_report(msprobe, scratch, scratch / "target", scratch / "golden")
 
     def without_flow(browser):
@@ -246,7 +247,7 @@ def make_tests(msprobe):
                 name = f"Torch.mul.{i}.forward"
                 data[name] = {"input_args": [tensor(1 + i / 1e4) | {"Min": -1}], "input_kwargs": {}, "output": [tensor(1 + (i + 1) / 1e4) | {"Min": -1}]}
                 construct[name] = "Module.net.Net.forward.0"
-            write_dump(scratch / side / "step0" / "rank0", data, construct=construct)
+            write_rank(scratch / side / "step0" / "rank0", data, construct=construct)
         return write_report(msprobe, scratch, scratch / "target", scratch / "golden")
 
     def large(browser):

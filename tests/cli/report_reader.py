@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the HTML report in headless Chromium share: making a report, opening it, and what may never go wrong in it."""
+"""The tests of the HTML report in headless Chromium share this: they make a report, open it and look for what may never go wrong."""
 
 import re
 
 from browser import Browser, check_quiet
+from dumps import tensor, write_rank
 from harness import check_equal, run
-from report_file import tensor, write_dump
 
 KEPT = "document.getElementById('kept').textContent"
 ENTRY = "!document.getElementById('entry').hidden && document.querySelector('#entry h2').textContent"
@@ -42,12 +42,12 @@ def write_model(folder, ranks, layers, faults, step=0):
                 data[name] = {"input_args": [last], "input_kwargs": {}, "output": [out]}
                 construct[name] = f"Module.layers.{layer}.Block.forward.0"
                 last = out
-            write_dump(folder / side / f"step{step}" / f"rank{rank}", data, construct=construct)
+            write_rank(folder / side / f"step{step}" / f"rank{rank}", data, construct=construct)
     return folder / "target", folder / "golden"
 
 
 def contrast_of(*colors):
-    """Of two colours as the browser computes them: rgb(), or color(srgb) of what was mixed."""
+    """The colours are written as the browser computes them: rgb(), or color(srgb) where it mixed them."""
     lights = []
     for color in colors:
         parts = [float(part) for part in re.findall(r"[0-9.]+(?:e-?[0-9]+)?", color.replace("srgb", ""))[:3]]

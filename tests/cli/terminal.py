@@ -6,7 +6,6 @@ usage: terminal.py MSPROBE
 """
 
 import array
-import json
 import re
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from functools import partial
 
 import harness
 import tensor_files
+from dumps import call, tensor, write_rank
 from pseudo_terminal import Terminal
 
 CLEAR = "\r\x1b[K"
@@ -25,28 +25,9 @@ def make_dump(folder, apis):
     folder.mkdir()
     count = 1 << 18
     (folder / "shared.npy").write_bytes(tensor_files.npy("<f4", (count,), array.array("f", range(count)).tobytes()))
-    output = {
-        "type": "torch.Tensor",
-        "dtype": "torch.float32",
-        "shape": [count],
-        "Max": count - 1.0,
-        "Min": 0.0,
-        "Mean": 1.0,
-        "Norm": 1.0,
-        "requires_grad": False,
-        "data_name": "shared.npy",
-    }
-    dump = {
-        "task": "tensor",
-        "level": "L1",
-        "framework": "pytorch",
-        "dump_data_dir": str(folder),
-        "data": {
-            f"Functional.relu.{i}.forward": {"input_args": [], "input_kwargs": {}, "output": [output]} for i in range(apis)
-        },
-    }
-    (folder / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
-    return folder / "dump.json"
+    output = tensor((count - 1.0, 0.0, 1.0, 1.0), [count], data_name="shared.npy")
+    data = {f"Functional.relu.{i}.forward": call([], [output]) for i in range(apis)}
+    return write_rank(folder, data, task="tensor", level="L1", dump_data_dir=str(folder))
 
 
 def compare(dump, *more):
@@ -82,14 +63,8 @@ def a_narrow_terminal_gets_whole_names(msprobe, scratch):
     path = "Module.decoder.layers.{}.self_attention.output_projection.Linear.forward.0"
     names = [path.format(i) for i in range(3)]
     for side, off in (("target", 1), ("golden", 0)):
-        (scratch / side).mkdir()
-        data = {}
-        for i, name in enumerate(names):
-            tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
-            tensor |= {"Max": 2 + off * (i + 1), "Min": -2, "Mean": 0.5, "Norm": 3 + off * (i + 1)}
-            data[name] = {"input_args": [], "input_kwargs": {}, "output": [tensor]}
-        dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
-        (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
+        data = {name: call([], [tensor((2 + off * i, -2, 0.5, 3 + off * i), [4])]) for i, name in enumerate(names, 1)}
+        write_rank(scratch / side, data)
     sides = ["-tp", str(scratch / "target"), "-gp", str(scratch / "golden")]
     plain = ["--progress", "never", "--color", "never"]
     _, text = run_in_terminal(msprobe, [*plain, "compare", *sides, "-o", "out", "--details"], scratch, stdout=True)
@@ -107,15 +82,9 @@ def a_narrow_terminal_gets_the_answer(msprobe, scratch):
     source.write_text("x = y\n", encoding="utf-8")
     entry = "Functional.linear.1.forward"
     for side, bias in (("target", 1e-5), ("golden", 1e-6)):
-        (scratch / side).mkdir()
-        tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False}
-        tensor |= {"Max": 2, "Min": -2, "Mean": 0.5, "Norm": 3}
-        output = {**tensor, "Norm": 3 + 1e4 * bias}
-        data = {entry: {"input_args": [tensor, {"type": "float", "value": bias}], "input_kwargs": {}, "output": [output]}}
-        dump = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None, "data": data}
-        (scratch / side / "dump.json").write_text(json.dumps(dump), encoding="utf-8")
-        frames = {entry: [f"File {source}, line 1, in forward, \n x = y"]}
-        (scratch / side / "stack.json").write_text(json.dumps(frames), encoding="utf-8")
+        taken = [tensor((2, -2, 0.5, 3), [4]), {"type": "float", "value": bias}]
+        data = {entry: call(taken, [tensor((2, -2, 0.5, 3 + 1e4 * bias), [4])])}
+        write_rank(scratch / side, data, stack={entry: [f"File {source}, line 1, in forward, \n x = y"]})
     arguments = ["--progress", "never", "compare", "target", "golden", "-o", "out"]
     _, text = run_in_terminal(msprobe, arguments, scratch, stdout=True, FORCE_HYPERLINK="1")
     harness.check(f"\x1b]8;;file://{source}#L1\x1b\\" in text, f"{text!r}")

@@ -10,6 +10,8 @@ import json
 import struct
 
 import harness
+import tensor_files
+from dumps import call, tensor, write_rank
 from harness import check, check_equal
 
 LOWEST = -3.4028234663852886e38
@@ -17,27 +19,15 @@ LOWEST = -3.4028234663852886e38
 OURS = {"recorder": "msprobe 1.0"}
 
 
-def tensor(statistics, shape=(4,), dtype="torch.float32", **more):
-    return {"type": "torch.Tensor", "dtype": dtype, "shape": list(shape),
-            **dict(zip(("Max", "Min", "Mean", "Norm"), statistics)), "requires_grad": False, **more}
-
-
-def forward(inputs, outputs):
-    return {"input_args": inputs, "input_kwargs": {}, "output": outputs}
-
-
 def write_dump(folder, entries, task="statistics", files=(), rank=0, **header):
     """`files`: name to elements, or to a scalar."""
     rank = folder / "step0" / f"rank{rank}"
     (rank / "dump_tensor_data").mkdir(parents=True, exist_ok=True)
-    header = {"task": task, "level": "L1", "framework": "pytorch", "dump_data_dir": None, **header}
-    (rank / "dump.json").write_text(json.dumps({**header, "data": entries}))
+    write_rank(rank, entries, task=task, level="L1", **header)
     for name, elements in dict(files).items():
-        shape = f"({len(elements)},)" if isinstance(elements, list) else "()"
-        elements = elements if isinstance(elements, list) else [elements]
-        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-        head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
-        (rank / "dump_tensor_data" / name).write_bytes(head + struct.pack(f"<{len(elements)}f", *elements))
+        shape, elements = ((len(elements),), elements) if isinstance(elements, list) else ((), [elements])
+        content = tensor_files.npy("<f4", shape, struct.pack(f"<{len(elements)}f", *elements))
+        (rank / "dump_tensor_data" / name).write_bytes(content)
 
 
 def compare(msprobe, scratch, *options, status=0):
@@ -55,7 +45,7 @@ def files_count_for_the_first_difference(msprobe, scratch):
         entries = {}
         for name in elements:
             file = f"Torch.{name}.0.forward.output.0.npy"
-            entries[f"Torch.{name}.0.forward"] = forward([], [tensor(statistics[name], data_name=file)])
+            entries[f"Torch.{name}.0.forward"] = call([], [tensor(statistics[name], [4], data_name=file)])
         files = {f"Torch.{name}.0.forward.output.0.npy": values for name, values in elements.items()}
         write_dump(scratch / side, entries, "tensor", files, **header)
 
@@ -82,7 +72,7 @@ def scalars_by_xor(msprobe, scratch):
 
     def write(side, *scalars):
         vector = {**scalar("float32", "0x7fb1fc227bab8ff2"), "shape": [4]}
-        entries = {f"Torch.a{i}.0.forward": forward([vector], [one]) for i, one in enumerate(scalars)}
+        entries = {f"Torch.a{i}.0.forward": call([vector], [one]) for i, one in enumerate(scalars)}
         write_dump(scratch / side, entries)
 
     numbers = (("float32", 2.468505382537842, "0x00000000401dfbfe"), ("bfloat16", -1.5, "0x000000000000bfc0"),
@@ -108,7 +98,7 @@ def scalars_by_xor(msprobe, scratch):
 def checksums_say_more_than_statistics(msprobe, scratch):
     """The same elements in another order: the answer does not say that all is equal while a row is red."""
     for side, md5 in (("target", "aaaaaaaa"), ("golden", "bbbbbbbb")):
-        write_dump(scratch / side, {"Torch.a.0.forward": forward([], [tensor([2.0, -1.0, 0.5, 3.0], md5=md5)])}, **OURS)
+        write_dump(scratch / side, {"Torch.a.0.forward": call([], [tensor([2.0, -1.0, 0.5, 3.0], [4], md5=md5)])}, **OURS)
     told = compare(msprobe, scratch, "--format", "csv", "-o", "-", "--fail-on", "error", status=1).stderr
     check("no culprit: checksums differ" in told and "are equal" not in told, told)
     check("the first entry whose checksums differ" in told, told)
@@ -127,9 +117,9 @@ def norms_that_recorders_round(msprobe, scratch):
         entries = {}
         for i in range(10):
             small, large = (2.0, 4.5) if rounded else (2.00001, 4.489966869354248)
-            entries[f"Torch.a{i}.0.forward"] = forward([half(0.5, small)], [half(0.25, large)])
+            entries[f"Torch.a{i}.0.forward"] = call([half(0.5, small)], [half(0.25, large)])
         scores = tensor([2.0, -2.0, 0.0, 4.0], (32, 60), dtype="torch.float16")
-        entries["Tensor.masked_fill.0.forward"] = forward([scores], [mask(float("inf") if overflown else 2029567.25)])
+        entries["Tensor.masked_fill.0.forward"] = call([scores], [mask(float("inf") if overflown else 2029567.25)])
         write_dump(scratch / side, entries, **header)
         construct = scratch / side / "step0" / "rank0" / "construct.json"
         construct.write_text(json.dumps(dict.fromkeys(entries)))
@@ -171,8 +161,8 @@ def ranks_with_data_of_their_own(msprobe, scratch):
             files = {f"Torch.{name}.0.forward.output.0.npy": value for name, value in values.items()}
             equal, loss = files
             entries = {
-                "Torch.eq.0.forward": forward([], [tensor([1.0, 0.0, 0.5, 2**0.5], data_name=equal)]),
-                "Torch.loss.0.forward": forward([], [tensor([losses[rank]] * 4, (), data_name=loss)]),
+                "Torch.eq.0.forward": call([], [tensor([1.0, 0.0, 0.5, 2**0.5], [4], data_name=equal)]),
+                "Torch.loss.0.forward": call([], [tensor([losses[rank]] * 4, (), data_name=loss)]),
             }
             write_dump(scratch / side, entries, "tensor", files, rank=rank)
 
