@@ -78,17 +78,6 @@ def names_of(entry):
     return {name for option in entry["options"] for name in option["names"]}
 
 
-def check_refused(result, *mentioned):
-    """Exit status 2, nothing on stdout, one line that says why (and perhaps one with a hint)."""
-    harness.check_equal("exit status", result.returncode, 2)
-    harness.check_equal("stdout", result.stdout, "")
-    lines = result.stderr.splitlines()
-    harness.check(lines and lines[0].startswith("msprobe: error: "), f"stderr: {result.stderr!r}")
-    harness.check(len(lines) == 1 or (len(lines) == 2 and lines[1].startswith("msprobe: hint: ")), result.stderr)
-    for text in mentioned:
-        harness.check(text in lines[0], f"'{text}' is not in: {lines[0]}")
-
-
 def make_tests(msprobe, data):
     program = json.loads(harness.run(msprobe, ["__options"], ".").stdout)
     tests = []
@@ -119,20 +108,20 @@ def make_tests(msprobe, data):
         def unknown_option(scratch, command=command):
             for option in ("--no-such-option", "-Z", "-zzz", "--no-such-option=1"):
                 result = harness.run(msprobe, [*command.split(), option], scratch)
-                check_refused(result, "unknown option", option.split("=")[0])
+                harness.check_refused(result, "unknown option", option.split("=")[0])
 
         def stray_argument(scratch, command=command):
-            check_refused(harness.run(msprobe, [*command.split(), "stray"], scratch), "stray")
+            harness.check_refused(harness.run(msprobe, [*command.split(), "stray"], scratch), "stray")
 
         def no_arguments(scratch, command=command):
             if command == "docs":
                 raise harness.Skip("it lists the pages")
-            check_refused(harness.run(msprobe, command.split(), scratch))
+            harness.check_refused(harness.run(msprobe, command.split(), scratch))
 
         def missing_input(scratch, command=command):
             if command == "bisect":
                 raise harness.Skip("programs make its input (tests/python/check_test.py)")
-            check_refused(harness.run(msprobe, arguments(command, False, data), scratch), "missing")
+            harness.check_refused(harness.run(msprobe, arguments(command, False, data), scratch), "missing")
             harness.check(not list(scratch.rglob("*.*")), "files were written")
 
         def unwritable_output(scratch, command=command, names=names_of(entry)):
@@ -141,7 +130,7 @@ def make_tests(msprobe, data):
             # A folder below a file cannot be made, not even by root.
             (scratch / "file").write_text("", encoding="utf-8")
             result = harness.run(msprobe, [*arguments(command, True, data), "-o", "file/below"], scratch)
-            check_refused(result, "file")
+            harness.check_refused(result, "file")
 
         def full_output(scratch, command=command):
             if not pathlib.Path("/dev/full").exists():

@@ -110,6 +110,17 @@ def check_equal(what, got, expected):
     check(got == expected, f"{what}: got {got!r}, expected {expected!r}")
 
 
+def check_refused(result, *mentioned):
+    """Exit status 2, nothing on stdout, one line that says why (and perhaps one with a hint)."""
+    check_equal("exit status", result.returncode, 2)
+    check_equal("stdout", result.stdout, "")
+    lines = result.stderr.splitlines()
+    check(lines and lines[0].startswith("msprobe: error: "), f"stderr: {result.stderr!r}")
+    check(len(lines) == 1 or (len(lines) == 2 and lines[1].startswith("msprobe: hint: ")), result.stderr)
+    for text in mentioned:
+        check(text in lines[0], f"'{text}' is not in: {lines[0]}")
+
+
 def tap(tests):
     """Runs (name, function of a scratch folder) pairs; returns the exit status."""
     failed = 0

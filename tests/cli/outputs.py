@@ -145,7 +145,7 @@ def refused(msprobe, scratch, words, *mentioned):
     """One line, status 2, and all is as before."""
     (scratch / "train.sh").write_text("python train.py --lr 1e-4\n", encoding="ascii")
     before = snapshot(scratch / "work")
-    every_command.check_refused(harness.run(msprobe, words, scratch), *mentioned)
+    harness.check_refused(harness.run(msprobe, words, scratch), *mentioned)
     harness.check_equal("what lies there", snapshot(scratch / "work"), before)
 
 
