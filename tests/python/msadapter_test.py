@@ -11,15 +11,8 @@ import tempfile
 import unittest
 import zlib
 
-try:
-    import numpy
-except ImportError:
-    print("SKIPPED: NumPy is not installed (python3-numpy)")
-    sys.exit(77)
-
-DOUBLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "doubles")
-sys.path.insert(0, DOUBLES)
-
+import doubles
+import numpy
 import mindspore
 import mindtorch
 import torch
@@ -498,7 +491,7 @@ class Functions(Case):
 
 class Imports(unittest.TestCase):
     def run_script(self, text):
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([DOUBLES, os.environ.get("PYTHONPATH", "")]))
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([doubles.FOLDER, os.environ.get("PYTHONPATH", "")]))
         with tempfile.TemporaryDirectory(prefix="msprobe-test-") as folder:
             return subprocess.run([sys.executable, "-c", text], check=False, cwd=folder, env=environment, capture_output=True,
                                   text=True)
