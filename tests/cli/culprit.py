@@ -12,10 +12,8 @@ import os
 import pathlib
 import re
 import shutil
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from harness import check, check_equal, data, run, tap
+from harness import check, check_equal, data, main, run
 
 
 def number(label):
@@ -48,7 +46,11 @@ def check_schema(objects, schema):
             check(one["kind"] in form["properties"]["kind"]["enum"], f"unknown kind {one['kind']}")
 
 
-def make_tests(msprobe, cases, folder, schema):
+def make_tests(msprobe, folder, schema):
+    cases = {path.stem: json.loads(path.read_text()) for path in sorted(pathlib.Path(folder, "cases").glob("*.json"))}
+    schema = json.loads(pathlib.Path(schema).read_text())
+    folder = data(folder, "runs")
+
     def of_case(case, task):
         def test(scratch):
             done, objects = findings_of(msprobe, folder, case, task, scratch)
@@ -223,15 +225,5 @@ def make_tests(msprobe, cases, folder, schema):
             ("--first, statistics", first_statistics)]
 
 
-def main():
-    if len(sys.argv) != 4:
-        print(__doc__, file=sys.stderr)
-        return 2
-    msprobe, folder = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    cases = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "cases").glob("*.json"))}
-    schema = json.loads(pathlib.Path(sys.argv[3]).read_text())
-    return tap(make_tests(str(msprobe), cases, data(folder, "runs"), schema))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(make_tests)

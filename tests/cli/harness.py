@@ -123,7 +123,7 @@ def check_refused(result, *mentioned):
 
 def tap(tests):
     """Runs (name, function of a scratch folder) pairs; returns the exit status."""
-    failed = 0
+    tests, failed = list(tests), 0
     print(f"1..{len(tests)}")
     for number, (name, function) in enumerate(tests, 1):
         try:

@@ -11,11 +11,9 @@ first as stands here: what is missing lies below what the recorder shows.
 import importlib.util
 import json
 import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from culprit import findings_of, is_named
-from harness import check, check_equal, data, tap
+from harness import check, check_equal, data, main
 
 # One run by six recorders; the first two have the wrong runs, too.
 ONE_RUN = ("ours", "python_tool", "python_tool_1.3.0", "python_tool_8.1.1", "python_tool_8.3.3",
@@ -152,7 +150,15 @@ def retold(msprobe, cases, folder, retelling, name, task, floor):
     return f"told differently: {name}, {task}", test
 
 
+def load(path):
+    spec = importlib.util.spec_from_file_location("retelling", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def make_tests(msprobe, folder, retelling):
+    folder, retelling = pathlib.Path(folder).resolve(), load(retelling)
     unpacked = data(folder, "one_run", "recorders", "runs")
     yield from one_run(msprobe, unpacked / "one_run" / "recorders", "fp32")
     yield from one_run(msprobe, unpacked / "one_run" / "recorders", "bf16")
@@ -166,20 +172,4 @@ def make_tests(msprobe, folder, retelling):
                 yield retold(msprobe, cases, unpacked, retelling, name, task, floor)
 
 
-def load(path):
-    spec = importlib.util.spec_from_file_location("retelling", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def main():
-    if len(sys.argv) != 4:
-        print(__doc__, file=sys.stderr)
-        return 2
-    msprobe, folder = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    return tap(list(make_tests(str(msprobe), folder, load(sys.argv[3]))))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main(make_tests)
