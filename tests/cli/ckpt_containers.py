@@ -11,7 +11,6 @@ import random
 import struct
 import subprocess
 import sys
-import zipfile
 
 import harness
 import tensor_files
@@ -430,52 +429,6 @@ def broken_flax_files_end_with_one_line(msprobe, scratch):
     harness.check_equal("status", (result.returncode, rows["w"]["Status"]), (2, "equal"))
     for name, (_, reason) in refused.items():
         harness.check(rows[name]["Status"] == "not comparable" and reason in rows[name]["Note"], rows[name])
-
-
-def zipped(path, *members):
-    with zipfile.ZipFile(path, "w") as archive:
-        for member in members:
-            archive.writestr(member, b"content")
-
-
-def what_is_not_read_says_what_helps(msprobe, scratch):
-    (scratch / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    zipped(scratch / "model.keras", "config.json", "model.weights.h5")
-    zipped(scratch / "model.pt2", "model/archive_format", "model/data/weights/weight_0")
-    zipped(scratch / "script.pt", "script/data.pkl", "script/constants.pkl")
-    zipped(scratch / "packed.zip", "README.md", "folder/model.safetensors")
-    tensor_files.save_safetensors(scratch / "part.safetensors", {"w": ((64,), bytes(256))})
-    whole = (scratch / "part.safetensors").read_bytes()
-    (scratch / "part.safetensors").write_bytes(whole[:-100])
-    (scratch / "head.safetensors").write_bytes(whole[:20])
-    (scratch / "shards").mkdir()
-    (scratch / "shards/model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "model-00002-of-00002.safetensors"}}))
-    for path in ("orbax/_CHECKPOINT_METADATA", "ocdbt/manifest.ocdbt", "saved/saved_model.pb", "tf/model.index", "tf/model.data-00000-of-00001", "local/config.json",
-                 "local/.cache/huggingface/download/x.incomplete", "hub/models--a--b/snapshots/1/config.json", "hub/models--a--b/blobs/2.incomplete"):
-        (scratch / path).parent.mkdir(parents=True, exist_ok=True)
-        (scratch / path).write_bytes(b"{}")
-    for path, text in (
-        ("model.h5", "an HDF5 file (Keras), which msprobe does not read: save its weights as safetensors or npz"),
-        ("model.keras", "a Keras file, whose weights (HDF5) msprobe does not read"),
-        ("model.pt2", "an exported program, which msprobe does not read: torch.save(torch.export.load(FILE).state_dict, ...) gives its weights"),
-        ("script.pt", "a TorchScript archive, which msprobe does not read: torch.save(torch.jit.load(FILE).state_dict(), ...) gives its weights"),
-        ("packed.zip", "a zip archive of files (folder/model.safetensors), which msprobe does not read: unpack it first"),
-        ("part.safetensors", f"truncated: {len(whole) - 100} of {len(whole)} bytes: it was not downloaded or written to the end"),
-        ("head.safetensors", "a safetensors file, truncated within its header"),
-        ("shards", ""),
-        ("orbax", "an Orbax checkpoint, which msprobe does not read"),
-        ("ocdbt", "an Orbax checkpoint, which msprobe does not read"),
-        ("saved", "a SavedModel of TensorFlow, which msprobe does not read"),
-        ("tf", "a TensorFlow checkpoint, which msprobe does not read"),
-        ("local", "a download that was not finished (local/.cache/huggingface/download/x.incomplete)"),
-        ("hub/models--a--b", "a download that was not finished (hub/models--a--b/blobs/2.incomplete)"),
-        ("hub/models--a--b/snapshots/1", "a download that was not finished ("),
-    ):
-        result = harness.run(msprobe, ["ckpt_compare", path, path, "-o", "r.json"], scratch)
-        harness.check_equal(f"{path}: {result.stderr}", (result.returncode, result.stderr.count("\n")), (2, 1))
-        if path == "shards":
-            path, text = "shards/model.safetensors.index.json", "it names model-00002-of-00002.safetensors, which is not here"
-        harness.check(f"msprobe: error: {path}: {text}" in result.stderr, result.stderr)
 
 
 # What the package gguf makes of random bytes, in two files.
