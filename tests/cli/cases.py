@@ -19,7 +19,6 @@ import fnmatch
 import os
 import pathlib
 import re
-import subprocess
 
 import harness
 
@@ -70,16 +69,8 @@ def normalise(text, replacements):
 
 
 def run_script(name, script, msprobe, folders, version, scratch):
-    result = subprocess.run(
-        ["bash", "-eu", "-c", script, name],
-        cwd=scratch,
-        env={**harness.environment(msprobe, scratch), **folders},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=harness.TIME_LIMIT_S,
-        check=False,
-    )
+    environment = {**harness.environment(msprobe, scratch), **folders}
+    result = harness.run("bash", ["-eu", "-c", script, name], scratch, env=environment)
     replacements = [(path, name) for name, path in folders.items()] + [(str(scratch), "SCRATCH"), (version, "VERSION")]
     return {
         "stdout": normalise(result.stdout, replacements),

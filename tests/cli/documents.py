@@ -71,15 +71,8 @@ def make_tests(msprobe, man, completions=None):
                 raise harness.Skip(f"no {name}")
             (scratch / "folder").mkdir()
             (scratch / "file.yaml").write_text("", encoding="utf-8")
-            result = subprocess.run(
-                [shell, "-c", script],
-                cwd=scratch,
-                env={**harness.environment(msprobe, scratch), "COMPLETIONS": str(pathlib.Path(completions).resolve())},
-                capture_output=True,
-                text=True,
-                timeout=harness.TIME_LIMIT_S,
-                check=False,
-            )
+            variables = {**harness.environment(msprobe, scratch), "COMPLETIONS": str(pathlib.Path(completions).resolve())}
+            result = harness.run(shell, ["-c", script], scratch, env=variables)
             harness.check_equal("stderr", result.stderr, "")
             harness.check_equal("candidates", result.stdout.split(), expected)
 

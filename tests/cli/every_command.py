@@ -20,15 +20,9 @@ def arguments(command, inputs, data):
     """A command line that would work: `inputs` False gives inputs that do not exist."""
     golden = harness.data(f"{data}/golden", *SETS)
     compare = golden / "compare" / "stats_pairs"
-    lines = {
-        "compare": [
-            "-tp",
-            str(compare / "target") if inputs else "missing/dump.json",
-            "-gp",
-            str(compare / "golden") if inputs else "missing/dump.json",
-        ],
-        "parse": ["-d", str(golden / "parse" / "atb" / "in" / "ok") if inputs else "missing.bin"],
-    }
+    target, reference = (str(compare / side) if inputs else "missing/dump.json" for side in ("target", "golden"))
+    lines = {"compare": ["-tp", target, "-gp", reference]}
+    lines["parse"] = ["-d", str(golden / "parse" / "atb" / "in" / "ok") if inputs else "missing.bin"]
     lines["inspect"] = [str(compare / "target") if inputs else "missing.pt"]
     merged = golden / "compare" / "merge_result"
     lines["merge_result"] = [
@@ -137,15 +131,8 @@ def make_tests(msprobe, data):
                 raise harness.Skip("no /dev/full")
             with open("/dev/full", "w", encoding="utf-8") as full:
                 words = [msprobe, *command.split(), "--help"]
-                result = subprocess.run(
-                    words,
-                    cwd=scratch,
-                    stdout=full,
-                    stderr=subprocess.PIPE,
-                    env=harness.environment(msprobe, scratch),
-                    text=True,
-                    check=False,
-                )
+                result = subprocess.run(words, cwd=scratch, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                                        env=harness.environment(msprobe, scratch))
             harness.check_equal("exit status", result.returncode, 2)
             harness.check_equal("stderr", result.stderr, "msprobe: error: standard output: cannot be written: No space left on device\n")
 

@@ -50,9 +50,9 @@ def run(msprobe, arguments, folder, status=None, **more):
         env={**environment(msprobe, folder), **more.pop("env", {})},
         capture_output=True,
         text=True,
-        stdin=subprocess.DEVNULL,
         timeout=TIME_LIMIT_S,
         check=False,
+        **({} if "input" in more else {"stdin": subprocess.DEVNULL}),
         **more,
     )
     if status is not None:

@@ -455,15 +455,7 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
 
 def peak_of(msprobe, scratch, arguments):
     """Exit status and most memory of a run, in bytes."""
-    result = subprocess.run(
-        [sys.executable, "-c", MEASURE, msprobe, *arguments],
-        cwd=scratch,
-        env=harness.environment(msprobe, scratch),
-        capture_output=True,
-        text=True,
-        timeout=harness.TIME_LIMIT_S,
-        check=True,
-    )
+    result = harness.run(sys.executable, ["-c", MEASURE, msprobe, *arguments], scratch, status=0)
     status, peak = result.stdout.split()
     return int(status), int(peak)
 

@@ -13,7 +13,6 @@ import re
 import shutil
 import signal
 import stat
-import subprocess
 import zlib
 from functools import partial
 
@@ -25,16 +24,7 @@ PROMPT = "Parse >>> "
 
 def run_lines(msprobe, lines, scratch):
     """The shell with these lines in a pipe."""
-    return subprocess.run(
-        [msprobe, "parse"],
-        cwd=scratch,
-        env=harness.environment(msprobe, scratch),
-        input="".join(line + "\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=harness.TIME_LIMIT_S,
-        check=False,
-    )
+    return harness.run(msprobe, ["parse"], scratch, input="".join(line + "\n" for line in lines))
 
 
 def read_npy(path):
