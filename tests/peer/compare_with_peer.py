@@ -35,10 +35,7 @@ TIME_LIMIT_S = 900
 # files record; our --python-rules follow the golden files.
 KNOWN = {
     ("stats_rules", "Torch.dtypegrp.0.forward.input.2"): "26.2.0 also matches float64 with float32",
-    (
-        "tensor_metrics",
-        "Torch.s0bool.0.forward.input.0",
-    ): "NumPy 2 keeps a 0-d bool in float64, NumPy 1 took float32",
+    ("tensor_metrics", "Torch.s0bool.0.forward.input.0"): "NumPy 2 keeps a 0-d bool in float64, NumPy 1 took float32",
 }
 
 
@@ -67,8 +64,7 @@ def dump_jobs(folder):
             jobs.append(
                 Job(
                     f"{variant.name}/{step}",
-                    ["compare", "-tp", str(variant / "target" / step), "-gp", str(variant / "golden" / step)]
-                    + ["-o", "OUT"],
+                    ["compare", "-tp", str(variant / "target" / step), "-gp", str(variant / "golden" / step)] + ["-o", "OUT"],
                 )
             )
     return jobs
@@ -127,10 +123,7 @@ def without_known(job, ours, theirs):
 
 def compare_job(msprobe, tool, job, scratch):
     ours = results_of(
-        lambda arguments, cwd: run_us(msprobe, arguments, cwd),
-        msprobe,
-        job.arguments + ["--python-rules"],
-        scratch / "ours",
+        lambda arguments, cwd: run_us(msprobe, arguments, cwd), msprobe, job.arguments + ["--python-rules"], scratch / "ours"
     )
     theirs = results_of(tool.run, "the Python tool", job.arguments, scratch / "theirs")
     if not theirs:
@@ -141,9 +134,7 @@ def compare_job(msprobe, tool, job, scratch):
         raise RuntimeError(f"files {sorted(ours)}, the Python tool wrote {sorted(theirs)}")
     rows = []
     for name in sorted(theirs):
-        left, right, known = without_known(
-            job, result_cells.read_table(ours[name]), result_cells.read_table(theirs[name])
-        )
+        left, right, known = without_known(job, result_cells.read_table(ours[name]), result_cells.read_table(theirs[name]))
         rows.append(Row(job, name, result_cells.compare_tables(left, right, forgive_reading=True), known))
     return rows
 
@@ -168,9 +159,7 @@ def importable(python, framework):
     module = "torch" if framework == "pytorch" else framework
     probe = f"import {module}, msprobe.{framework}, msprobe.core.compare"
     try:
-        done = subprocess.run(
-            [python, "-c", probe], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
     except OSError as error:
         return str(error)
     return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["unknown reason"])[-1]
@@ -180,9 +169,7 @@ def main():
     parser = argparse.ArgumentParser(description="Compares our results with the Python tool's, cell by cell.")
     parser.add_argument("--msprobe", required=True)
     parser.add_argument("--peer-python", required=True)
-    parser.add_argument(
-        "--dumps", type=pathlib.Path, help="what make_real_dumps.py wrote (default: make them now)"
-    )
+    parser.add_argument("--dumps", type=pathlib.Path, help="what make_real_dumps.py wrote (default: make them now)")
     parser.add_argument("--golden", type=pathlib.Path, help="tests/data/golden, to run those cases as well")
     parser.add_argument(
         "--framework",
@@ -216,9 +203,7 @@ def main():
                 parser.error("--only leaves nothing to compare")
         rows, broken = [], []
         with python_tool(options.peer_python) as tool, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = [
-                pool.submit(compare_job, options.msprobe, tool, job, root / str(i)) for i, job in enumerate(jobs)
-            ]
+            results = [pool.submit(compare_job, options.msprobe, tool, job, root / str(i)) for i, job in enumerate(jobs)]
             for job, result in zip(jobs, results):
                 try:
                     made = result.result()

@@ -25,12 +25,7 @@ HEAD = HIDDEN // HEADS
 TENSOR, PIPELINE = 2, 2
 CHANGED = "model.layers.2.mlp.up_proj.weight"
 CHANGED_NAMES = ("layers.2.mlp.up_proj.weight", "layers.2.mlp.linear_fc1.weight")
-CONFIG = {
-    "hidden_size": HIDDEN,
-    "num_attention_heads": HEADS,
-    "num_key_value_heads": GROUPS,
-    "num_hidden_layers": LAYERS,
-}
+CONFIG = {"hidden_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": GROUPS, "num_hidden_layers": LAYERS}
 
 
 def make_weights(changed):
