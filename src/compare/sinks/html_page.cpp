@@ -16,6 +16,7 @@
 #include "diagnosis/sentences.hpp"
 #include "dump/construct_json.hpp"
 #include "report/page.hpp"
+#include "report/writers.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/json_writer.hpp"
