@@ -61,7 +61,7 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
   double input = 0;
   if (entry.name.direction == dump::Direction::parameters_grad) {
     const ModuleErrors* module = errors_.module(entry.name.base);
-    if (module == nullptr || !module->has_gradient) return 1;
+    if (module == nullptr || !module->has_gradient) return share_of_gradients(index);
     gradient = module->gradient_norm;
     elements = static_cast<double>(module->gradient_elements);
     input = module->input_norm;
@@ -91,6 +91,26 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
     scale = gradient * input / std::sqrt(std::max(1.0, elements / static_cast<double>(sizes[0])));
   if (!std::isfinite(scale) || !std::isfinite(norm) || scale <= 0) return 1;
   return left_of(scale, index);
+}
+
+/// The size of the elements of a parameter's gradient, divided by the largest size in this step. Where no
+/// gradient inside the module was recorded, nothing else shows that a gradient is noise, as that of the bias
+/// of attention's keys, or of a convolution before a batch norm, is.
+double GradientRule::share_of_gradients(std::uint32_t index) {
+  const auto size_of = [&](const Item& item) {
+    const double n = static_cast<double>(elements_of(golden_.text(item.shape)));
+    const double norm = number_of(golden_, item, dump::kNorm);
+    return n > 0 && std::isfinite(norm) ? norm / std::sqrt(n) : 0;
+  };
+  if (!largest_gradient_) {
+    largest_gradient_ = 0;
+    for (const Item& item : golden_.items) {
+      if (item.is_tensor && item.state == State::parameters_grad)
+        largest_gradient_ = std::max(*largest_gradient_, size_of(item));
+    }
+  }
+  const double size = size_of(golden_.items[errors_.golden_item[index]]);
+  return size > 0 ? size / *largest_gradient_ : 1;
 }
 
 /// Whether one of the call's parameters has this shape. `input` gets the norm of the first input that is not

@@ -40,6 +40,7 @@ class GradientRule : WalkRule {
   double norm_of(std::uint32_t item) const;
   double left_of(double terms, std::uint32_t item) const;
   double gradient_scale(const EntryPair& entry, std::uint32_t item);
+  double share_of_gradients(std::uint32_t item);
   bool has_parameter_like(const EntryPair& entry, std::uint32_t golden_forward, const dump::Item& gradient,
                           double& input) const;
   std::optional<double> broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
@@ -59,6 +60,7 @@ class GradientRule : WalkRule {
   OutputRule& outputs_;
   /// Norms that the optimizers of both sides take, by parameter; known once they were asked for.
   std::optional<std::pair<std::map<std::string, double>, std::map<std::string, double>>> taken_;
+  std::optional<double> largest_gradient_;  // of golden's parameters: the largest root mean square
   std::vector<std::uint32_t> backward_of_;  // by forward entry under test: its last backward so far
 };
 

@@ -128,10 +128,12 @@ bool ParameterStep::rests_alone(double u) const {
   if (n == 0 || (target > 0) == (golden > 0)) return false;
   // Where norms do not show a step, one element that rests because of rounding looks the same as a parameter
   // that rests as a whole.
-  // A step d changes the norm by d^2 / 2 of it: a norm in six digits hides steps of 3e-3.
-  const double hidden = by_norm > 0 ? std::sqrt(2 * coarse) : coarse;
+  // A step d changes the norm by d^2 / 2 of it: a norm in six digits hides steps of 3e-3. Where few elements
+  // move, the change of the norm has either sign and may be small by chance: below a hundredth of the other
+  // side's change it is so once in a hundred.
+  const double hidden = by_norm > 0 ? kCertain * std::sqrt(2 * coarse) : kFew * coarse;
   return std::max(target, golden) >
-         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, kFew * hidden});
+         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, hidden});
 }
 
 void StepRatios::add(const ParameterStep& step, double u) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,9 +30,21 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 constexpr int kHistory = 1000;
 constexpr off_t kLargestHistory = off_t{4} << 20;
 
+/// Waits until something can be read, or a signal to stop came. A signal that comes just before the wait
+/// begins, or that another thread takes, does not interrupt it, so it lasts a tenth of a second at most.
+void wait_for_input(int descriptor) {
+  constexpr int kMilliseconds = 100;
+  pollfd input{descriptor, POLLIN, 0};
+  while (!interrupted()) {
+    const int ready = ::poll(&input, 1, kMilliseconds);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return;
+  }
+}
+
 /// A read() that a signal to stop interrupts. 0 at the end of the input.
 std::size_t read_some(int descriptor, char* data, std::size_t size) {
   while (true) {
+    wait_for_input(descriptor);
     check_interrupt();
     const ssize_t got = ::read(descriptor, data, size);
     if (got >= 0) return static_cast<std::size_t>(got);
@@ -71,6 +84,7 @@ class DescriptorLines final : public LineInput {
 int read_character(EditLine*, wchar_t* out) {
   std::mbstate_t state{};
   while (true) {
+    wait_for_input(STDIN_FILENO);
     if (interrupted()) return -1;
     char byte = 0;
     const ssize_t got = ::read(STDIN_FILENO, &byte, 1);

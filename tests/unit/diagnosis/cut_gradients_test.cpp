@@ -111,6 +111,23 @@ TEST_CASE("a mask with fewer choices is named where its size first differs") {
   CHECK(no_evidence(diagnosed(loads(2, 0))));
 }
 
+TEST_CASE("without a recorded backward a gradient far below the others is noise") {
+  const auto keys = [](double size, double error) {
+    Two two;
+    for (const std::string_view layer : {"query", "key"}) {
+      const std::string name = "Module." + std::string(layer) + ".Linear.";
+      two.forward(name + "forward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+      const double gradient = layer == "key" ? size : 1;
+      two.target.gradients(name + "parameters_grad.0",
+                           {"\"bias\": [" + tensor(layer == "key" ? size * (1 + error) : 1, "[64]") + "]"});
+      two.golden.gradients(name + "parameters_grad.0", {"\"bias\": [" + tensor(gradient, "[64]") + "]"});
+    }
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(keys(1e-8, 0.7)));
+  CHECK(first(keys(1e-2, 0.7)).entry == "Module.key.Linear.parameters_grad.0");
+}
+
 TEST_CASE("rounding before a decision may change how much it returns") {
   const auto selected = [](double before) {
     Two two;

@@ -124,4 +124,15 @@ TEST_CASE("a parameter stands out from those that have drifted") {
   CHECK_FALSE(drift_of({0, 0, 0}, u).has_value());
 }
 
+TEST_CASE("one norm that moves proves nothing while a hundred times less would be hidden") {
+  ParameterStep step;
+  step.n = 1024;
+  step.golden = 0;
+  step.coarse = 3e-7;
+  step.target = step.by_norm = 4e-3;
+  CHECK_FALSE(step.rests_alone(0x1p-24));
+  step.target = step.by_norm = 1e-2;
+  CHECK(step.rests_alone(0x1p-24));
+}
+
 }  // namespace msprobe::diagnosis_updates_test
