@@ -14,6 +14,7 @@
 #include "dump/side.hpp"
 #include "pairing/operations.hpp"
 #include "pairing/places.hpp"
+#include "pairing/roles.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -43,18 +44,21 @@ std::string count_of(std::size_t times) {
   return times == 1 ? std::string("once") : human_count(times) + " times";
 }
 
-/// Small numbers among the arguments of normalisations and sums.
+/// Small numbers among the arguments of normalisations, and those that a sum adds. The weight of an operand
+/// is no such number.
 std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_t>& entries) {
   constexpr double kLargestEpsilon = 0.1;
   std::vector<double> found;
   for (const std::uint32_t api : entries) {
     const dump::EntryName parsed = side.parsed_name(api);
     const std::string_view operation = parsed.operation();
-    const bool takes =
-        pairing::may_normalise(operation) || pairing::nature_of(operation) == dump::Nature::sum;
+    const bool adds = pairing::nature_of(operation) == dump::Nature::sum;
+    if (!adds && !pairing::may_normalise(operation)) continue;
     for (const std::uint32_t i : side.apis[api].items()) {
       const dump::Item& item = side.items[i];
-      if (!takes || item.is_tensor || item.state != State::input) continue;
+      if (item.is_tensor || item.state != State::input) continue;
+      if (const auto position = pairing::position_of(side, item); adds && (!position || *position > 1))
+        continue;
       if (side.text(item.dtype) != "<class 'float'>") continue;
       const double value = measuring::number_of(side, item, dump::kMax);
       if (value > 0 && value < kLargestEpsilon) found.push_back(value);
