@@ -73,17 +73,20 @@ EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemEr
 void EquivalentModules::collect_gradients() {
   if (std::exchange(collected_, true)) return;
   const auto collect = [](const dump::Side& side, const std::vector<std::uint32_t>& partners,
-                          const dump::Side& other, std::vector<Gradients>& paired,
-                          std::vector<Gradients>& alone) {
+                          const std::vector<bool>& earlier, const dump::Side& other,
+                          std::vector<Gradients>& paired, std::vector<Gradients>& alone) {
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       if (side.parsed_name(api).direction != Direction::parameters_grad) continue;
+      if (!earlier.empty() && earlier[api]) continue;
       (partners[api] != kNone ? paired : alone).push_back({module_path(side.text(side.apis[api].name)), api});
     }
     if (!alone.empty()) drop_used_without_module(side, other, alone);
   };
   std::vector<Gradients> same;  // golden's partners
-  collect(rank_.target, rank_.alignment->golden_of, rank_.golden, gradients_, alone_);
-  collect(rank_.golden, rank_.alignment->target_of, rank_.target, same, golden_alone_);
+  const pairing::Alignment& alignment = *rank_.alignment;
+  collect(rank_.target, alignment.golden_of, alignment.target_earlier_pass, rank_.golden, gradients_, alone_);
+  collect(rank_.golden, alignment.target_of, alignment.golden_earlier_pass, rank_.target, same,
+          golden_alone_);
 }
 
 /// Drops the gradients of modules whose parameters the other side uses without calling the module, as in

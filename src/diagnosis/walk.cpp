@@ -328,8 +328,21 @@ void Walk::keep(Finding found, double ahead) {
 }
 
 void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view golden_entry, double ahead) {
+  if (!found.is_evidence() || history.evidence) return;
+  const EquivalentModules::Ahead rounded{std::max({ahead, history.coarsest, kAlike / kMargin}), true, true,
+                                         true};
+  // The gradients of one pass are parts of those of several, each of which rounds by itself.
+  if (alignment.has_other_passes() && target_api != kNone &&
+      target.parsed_name(target_api).direction != Direction::forward &&
+      equivalent_modules.are_gradients_equal(
+          {std::max(rounded.error, kMargin * history.coarsest), true, true, true})) {
+    found.text +=
+        "; one run has more backward passes, after which the gradients of all parameters are the same";
+    found.confidence = Confidence::hint;
+    return;
+  }
   // Where runs have drifted apart, tensors that modules hand on are never the same.
-  if (!found.is_evidence() || history.evidence || drift) return;
+  if (drift) return;
   switch (found.kind) {
     case Kind::parameter:
     case Kind::data:
@@ -351,17 +364,18 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
     found.confidence = Confidence::hint;
     return;
   }
-  // Rounding may hide the effect of a difference that is not certain.
+  // Rounding may hide the effect of a difference that is not certain, but not of another value.
   const bool grad = found.kind == Kind::requires_grad;
-  if (found.rule == Rule::structure && found.confidence != Confidence::certain && !grad) return;
+  const bool other_value = found.kind == Kind::dtype && found.item != kNone && target_api != kNone &&
+                           e_of(found.item) > threshold * std::max<double>(found.u, kSingleRoundoff);
+  if (found.rule == Rule::structure && found.confidence != Confidence::certain && !grad && !other_value)
+    return;
   // Different operations for the same result have different roundings.
   const bool other_calls = found.kind == Kind::added || found.kind == Kind::removed ||
                            found.kind == Kind::exchanged || found.kind == Kind::unrecorded ||
                            found.kind == Kind::feed;
   const bool structure = found.rule == Rule::structure && found.kind != Kind::argument;
   const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
-  const EquivalentModules::Ahead rounded{std::max({ahead, history.coarsest, kAlike / kMargin}), true, true,
-                                         true};
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; the output of {} is the same", module);
   } else if (grad && equivalent_modules.are_gradients_equal(seen)) {

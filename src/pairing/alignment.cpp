@@ -15,6 +15,7 @@
 #include "pairing/roles.hpp"
 #include "pairing/sequence.hpp"
 #include "pairing/updates.hpp"
+#include "support/ascii.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
@@ -227,6 +228,7 @@ class EntryAligner {
     }
     align_direction(Direction::forward);
     index_names();
+    find_other_passes();
     follow_forward();
     align_direction(Direction::backward);
     by_name();
@@ -376,6 +378,10 @@ class EntryAligner {
     out_.target_of[golden] = target;
   }
 
+  bool is_earlier_pass(std::uint32_t target) const {
+    return out_.has_other_passes() && out_.target_earlier_pass[target];
+  }
+
   void index_names() {
     const auto text_of = [this](std::uint32_t api) { return api_name(golden_, api); };
     for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) golden_names_.add(i, text_of);
@@ -384,6 +390,52 @@ class EntryAligner {
     const std::uint32_t found =
         golden_names_.find(name, [this](std::uint32_t api) { return api_name(golden_, api); });
     return found == TextIndex::kNone ? kNone : found;
+  }
+
+  /// The number of recorded gradients of each module that is called as often in both runs, where the runs
+  /// have other numbers of them: one runs a backward for each part of the loss, the other for their sum.
+  void find_other_passes() {
+    struct PassCounts {
+      std::array<std::uint32_t, 2> calls{};
+      std::array<std::uint32_t, 2> passes{};
+    };
+    std::unordered_map<std::string_view, PassCounts> counts;
+    const std::array<const Side*, 2> sides = {&target_, &golden_};
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+      for (std::uint32_t i = 0; i < sides[k]->apis.size(); ++i) {
+        const dump::EntryName parsed = sides[k]->parsed_name(i);
+        if (!parsed.is_module) continue;
+        if (parsed.direction == Direction::forward) ++counts[parsed.base].calls[k];
+        if (parsed.direction == Direction::parameters_grad) ++counts[parsed.base].passes[k];
+      }
+    }
+    for (const auto& [module, of] : counts) {
+      if (of.calls[0] == of.calls[1] && of.passes[0] != of.passes[1] && of.passes[0] > 0 && of.passes[1] > 0)
+        passes_.emplace(module, of.passes);
+    }
+    if (passes_.empty()) return;
+    const auto mark = [&](const Side& side, std::size_t own, std::vector<bool>& earlier) {
+      std::unordered_map<std::string_view, std::uint32_t> seen;
+      earlier.assign(side.apis.size(), false);
+      for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
+        const dump::EntryName parsed = side.parsed_name(i);
+        const auto found = passes_.find(parsed.base);
+        if (parsed.direction != Direction::parameters_grad || found == passes_.end()) continue;
+        earlier[i] = ++seen[parsed.base] + found->second[1 - own] <= found->second[own];
+      }
+    };
+    mark(target_, 0, out_.target_earlier_pass);
+    mark(golden_, 1, out_.golden_earlier_pass);
+  }
+
+  /// The pass of golden whose gradients are those of a pass of the target: both count from the last one.
+  std::string pass_in_golden(const EntryName& gradients, std::string_view place) const {
+    const auto found = passes_.find(gradients.base);
+    const auto number =
+        found == passes_.end() ? std::optional<std::uint32_t>() : whole_number<std::uint32_t>(gradients.call);
+    if (!number) return std::string(place);
+    place.remove_suffix(gradients.call.size());
+    return std::string(place) + std::to_string(*number + found->second[1] - found->second[0]);
   }
 
   /// Pairs backward entries, which have the base and call number of their forward entry, and gradients of
@@ -402,7 +454,7 @@ class EntryAligner {
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
       const std::string_view own = text_of(i);
       const dump::EntryName parsed = target_.parsed_name(i);
-      if (out_.golden_of[i] != kNone) continue;
+      if (out_.golden_of[i] != kNone || is_earlier_pass(i)) continue;
       std::uint32_t forward = kNone;
       if (parsed.direction == Direction::backward) {
         name.assign(parsed.base);
@@ -420,7 +472,7 @@ class EntryAligner {
         name.append(partner.call_first ? "." : ".backward.").append(partner.call);
         if (partner.call_first) name += ".backward";
       } else {
-        name.append(own.substr(parsed.base.size()));
+        name.append(pass_in_golden(parsed, own.substr(parsed.base.size())));
       }
       std::uint32_t golden = golden_named(name);
       if (golden == kNone && parsed.direction == Direction::parameters_grad) {
@@ -440,7 +492,7 @@ class EntryAligner {
   /// Pairs gradients of modules without a forward entry, and values saved by name.
   void by_name() {
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
-      if (out_.golden_of[i] != kNone) continue;
+      if (out_.golden_of[i] != kNone || is_earlier_pass(i)) continue;
       const dump::EntryName parsed = target_.parsed_name(i);
       if (parsed.direction != Direction::parameters_grad && parsed.direction != Direction::debug) continue;
       const std::uint32_t golden = golden_named(api_name(target_, i));
@@ -464,6 +516,8 @@ class EntryAligner {
   const ConstructTable* golden_construct_ = nullptr;
   Alignment out_;
   TextIndex golden_names_;
+  /// How many passes of the target and of golden gave gradients of a module, if not equally many.
+  std::unordered_map<std::string_view, std::array<std::uint32_t, 2>> passes_;
 };
 
 }  // namespace

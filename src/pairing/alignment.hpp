@@ -28,6 +28,10 @@ struct Alignment {
   /// Calls of an optimizer for parameters that the other side does not have; they have no partner.
   std::vector<bool> target_update_alone;  // empty: no such calls
   std::vector<bool> golden_update_alone;
+  /// Gradients of parameters after a backward pass of a step that the other side does not run. They add up,
+  /// so that the last ones are partners; these have none.
+  std::vector<bool> target_earlier_pass;  // empty: both sides run as many passes
+  std::vector<bool> golden_earlier_pass;
   bool renamed = false;    // an entry is paired with one of another name
   bool same_order = true;  // all entries have partners and both orders are one
 
@@ -35,6 +39,7 @@ struct Alignment {
   bool is_update_alone(std::uint32_t target) const {
     return target < target_update_alone.size() && target_update_alone[target];
   }
+  bool has_other_passes() const { return !target_earlier_pass.empty(); }
   bool is_golden_update_alone(std::uint32_t golden) const {
     return golden < golden_update_alone.size() && golden_update_alone[golden];
   }
