@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "diagnosis/argument_names.hpp"
@@ -99,7 +100,9 @@ double CallRule::judge(EntryPair& entry) {
   const bool by_decision = difference.kind == Kind::shape && (walk_.flipped || decides);
   const bool rearranged = difference.kind == Kind::shape && rearranged_ahead(entry) != nullptr;
   if (difference.kind == Kind::shape && walk_.any_evidence) entry.touched = true;
-  const bool handed_on = (entry.touched && difference.kind != Kind::argument) || by_decision || rearranged;
+  const bool retyped = is_finer_by_other_calls(entry, difference, e_out);
+  const bool handed_on =
+      (entry.touched && difference.kind != Kind::argument) || by_decision || rearranged || retyped;
   Finding found = walk_.finding(entry, difference.kind, Rule::structure, measuring::kInfinite);
   found.item = difference.item;
   found.place = difference.place;
@@ -143,8 +146,10 @@ double CallRule::judge(EntryPair& entry) {
     return e_out == 0 ? "no effect on the output" : "no effect beyond the errors there: " + errors;
   };
   found.text = given + "; " + shown();
+  if (retyped)
+    found.text += "; other calls make it in this run, and the rounding of golden's type explains the errors";
   found.side = "the code differs, not a kernel";
-  if (!effect && !hidden && difference.kind != Kind::requires_grad) await_effect(entry, found);
+  if (!effect && !hidden && !retyped && difference.kind != Kind::requires_grad) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) paths_.await(entry, found, given);
   if (difference.kind == Kind::dtype && found.is_evidence() && !entry.touched &&
       is_cast_ahead(entry, difference.item) &&
@@ -182,6 +187,42 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   const double u = std::max(finer, kSingleRoundoff);
   if (walk_.item_of(difference.item).state == State::output) return e_out > kMargin * entry.e_in + u;
   return walk_.e_of(difference.item) > kMargin * walk_.forward_error() + u;
+}
+
+/// Whether an input has a finer type than golden's because the two sides make it by other calls, as a product
+/// and a sum do under automatic casting that are a convolution in golden, and no error exceeds the roundings
+/// of the coarser type. A coarser type loses what golden has.
+bool CallRule::is_finer_by_other_calls(const EntryPair& entry, const StructuralDifference& difference,
+                                       double e_out) {
+  const std::uint32_t item = difference.item;
+  const double u = unit_roundoff(difference.golden);
+  const double finer = unit_roundoff(difference.target);
+  if (difference.kind != Kind::dtype || finer == 0 || finer >= u || item == kNone ||
+      walk_.item_of(item).state != State::input || errors_.golden_item[item] == kNone)
+    return false;
+  const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(item));
+  const std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(errors_.golden_item[item]));
+  std::optional<double> before;
+  const auto look_at = [&](const OneSidedRuns::Run* run) {
+    if (run != nullptr && !run->target.empty() && !run->golden.empty())
+      before = std::max(before.value_or(0), run->error);
+  };
+  if (from != kNone) {
+    look_at(runs_.run_of_target(target_.items[from].api));
+    if (const auto known = retyped_.find(target_.items[from].api); known != retyped_.end())
+      before = std::max(before.value_or(0), known->second);
+  }
+  if (golden_from != kNone) look_at(runs_.run_of_golden(golden_.items[golden_from].api));
+  if (!before) return false;
+  const double taken = kMargin * *before + kFew * u;
+  if (walk_.e_of(item) > taken || e_out > kMargin * taken) return false;
+  // A norm averages the roundings of its elements.
+  if (static_cast<double>(measuring::elements_of(target_.text(walk_.item_of(item).shape))) >=
+          kFewestForGain &&
+      errors_.b[item] > kMargin * *before + u)
+    return false;
+  retyped_.emplace(entry.target, *before);
+  return true;
 }
 
 /// Whether unrecorded code made the input that differs in its dtype. Then other calls just before this entry

@@ -46,6 +46,7 @@ class CallRule : WalkRule {
   const Rearranged* rearranged_ahead(const EntryPair& entry) const;
   bool has_effect(const EntryPair& entry, const StructuralDifference& difference, double e_out) const;
   bool is_cast_ahead(const EntryPair& entry, std::uint32_t item) const;
+  bool is_finer_by_other_calls(const EntryPair& entry, const StructuralDifference& difference, double e_out);
   void await_effect(const EntryPair& entry, Finding found);
 
   OneSidedRuns& runs_;
@@ -55,6 +56,8 @@ class CallRule : WalkRule {
       quiet_at_;  // by entry: these calls, and those that made their inputs
   std::unordered_map<std::uint32_t, Rearranged>
       rearranged_;  // by entry: the call, and the calls that take its outputs
+  /// Entries that compute in the finer type of other calls before them: the largest error before these.
+  std::unordered_map<std::uint32_t, double> retyped_;
   std::unordered_map<std::string, Repeated> repeated_;  // by the call and its argument
 };
 
