@@ -160,6 +160,12 @@ void InputRule::prefer_partners(std::uint32_t index, std::uint32_t& from, std::u
   if (other != kNone) golden_from = other;
 }
 
+/// The error that a gradient has which is added up from the parts of a batch: what the parts computed is not
+/// compared. Results of the optimizer for other gradients explain nothing.
+double InputRule::of_parts() const {
+  return walk_.split_batch ? std::max(history_.coarsest, kRightKernel) : 0;
+}
+
 /// Judges an input that no recorded entry made.
 void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool updates) {
   const Item& item = walk_.item_of(index);
@@ -180,6 +186,8 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   const double gradients = std::max(largest_.gradients, history_.gradients);
   const double ahead = data      ? *data
                        : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
+                       : updates && walk_.split_batch
+                           ? std::max({of_parts(), largest_.parameters, history_.forward, history_.noise})
                        : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients,
                                              largest_.rounded, history_.noise})
                                  : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden});
@@ -404,7 +412,7 @@ std::string InputRule::other_order(const EntryPair& entry, std::uint32_t from,
 void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint32_t from,
                                 std::uint32_t golden_from) {
   const Item& item = walk_.item_of(index);
-  const double e = walk_.e_of(index);
+  const double e = walk_.e_of(index) * (entry.optimizer ? share_of_largest(entry, index) : 1);
   const double u = entry.u;
   const bool known = from != kNone;
   const bool golden_known = golden_from != kNone;
@@ -420,6 +428,10 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if ((known && is_unknown(walk_.target_only, target_.items[from].api)) ||
       (golden_known && is_unknown(walk_.golden_only, golden_.items[golden_from].api)))
     return;
+  // The step of another implementation of an optimizer is judged where its parameter is used.
+  if ((known && alignment_.is_update_alone(target_.items[from].api)) ||
+      (golden_known && alignment_.is_golden_update_alone(golden_.items[golden_from].api)))
+    return;
   const double q = runs_.carried(from, golden_from);
   // The statistics of the maker may hide an error, as those of a half type do that are rounded to it.
   double unseen =
@@ -429,6 +441,7 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if ((known && walk_.target_only.has(target_.items[from].api)) ||
       (golden_known && walk_.golden_only.has(golden_.items[golden_from].api)))
     unseen = std::max(unseen, largest_.rounded);
+  if (entry.optimizer) unseen = std::max(unseen, of_parts());
   // A module may compute its outputs by unrecorded code with other roundings; then only a clear change shows
   // more.
   const bool puts_out = item.state == State::output;

@@ -189,6 +189,7 @@ void RankWalk::part_of_batch(EntryPair& entry) {
   walk_.errors.output[entry.target] = 0;
   if (entry.name.direction != Direction::forward) return;
   walk_.measure_inputs(entry);
+  walk_.history.coarsest = std::max(walk_.history.coarsest, entry.u);
   inputs_.examine(entry);
   finish_entry(entry);
 }
