@@ -210,7 +210,19 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
     if (partners == golden_calls.end() || calls.size() != partners->second.size()) continue;
     for (std::size_t i = 0; i < calls.size(); ++i) found.pairs.emplace_back(calls[i], partners->second[i]);
   }
-  if (complete) return found;
+  if (complete) {
+    // Calls on constants alone, such as the first moments, do not say which parameter they belong to.
+    const auto mark = [](const Side& side, const Updates& updates, std::vector<bool>& alone) {
+      const bool lists = std::any_of(updates.calls.begin(), updates.calls.end(), [&](std::uint32_t call) {
+        return takes_parameter_lists(side.text(side.apis[call].name));
+      });
+      for (const std::uint32_t call : updates.calls)
+        if (!lists && updates.parameters[call] == 0) alone[call] = true;
+    };
+    mark(target, ours, found.target_alone);
+    mark(golden, theirs, found.golden_alone);
+    return found;
+  }
   // Both sides update the same parameters, whose modules one side does not record; or they have the same
   // modules.
   if (ours.sizes == theirs.sizes || ours.model == theirs.model) {

@@ -129,6 +129,26 @@ TEST_CASE("parameters that are laid together on one side") {
     CHECK(pairs.at(call).empty());
 }
 
+TEST_CASE("calls on constants, where the sides update different parameters") {
+  const auto run = [](const std::vector<Parameter>& parameters, std::string_view factor) {
+    DumpText text = training(parameters, parameters);
+    const std::string ones =
+        R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [8], "Max": 1, "Min": 1, "Mean": 1, "Norm": 2.8})";
+    text.forward("Tensor.mul_.0.forward", {ones, diagnosis::testing::scalar("float", factor)}, {ones});
+    return text.side();
+  };
+  dump::ConstructTable table = construct(2);
+  table.add("Tensor.mul_.0.forward", "optimizer");
+  const auto is_paired = [&](const Side& target, const Side& golden) {
+    const Alignment alignment = align(target, golden, &table, &table);
+    const auto last = static_cast<std::uint32_t>(target.apis.size() - 1);
+    CHECK(alignment.has_golden(last) != alignment.is_update_alone(last));
+    return alignment.has_golden(last);
+  };
+  CHECK(is_paired(run({kA, kB}, "0.999"), run({kA, kB}, "0.99")));
+  CHECK_FALSE(is_paired(run({kA, {"joined", 17}}, "0.999"), run({kA, kB}, "0.99")));
+}
+
 TEST_CASE("lists of parameters") {
   const auto lists = [](const std::vector<Parameter>& order) {
     DumpText text = training({kA, kB}, {});
