@@ -68,6 +68,7 @@ struct History {
   // From the step before: calls that one side alone has and that had no effect there, by their outputs.
   std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;
   std::unordered_set<std::uint64_t> noise_contents;  // from the step before: contents that come from noise
+  std::unordered_set<std::string> rewritten;  // names of items at the ends of other ways to the same result
   // From the step before, by name:
   std::unordered_map<std::uint64_t, ParameterTrace> parameters;      // entry and place
   std::unordered_map<std::uint64_t, GradientTrace> gradient_traces;  // by gradient_key()

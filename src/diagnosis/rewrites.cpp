@@ -147,7 +147,8 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   const measuring::Measure apart = errors_.by_statistics_of(target_item, golden_item);
   const double u =
       std::max(unit_roundoff(target_.text(ours.dtype)), unit_roundoff(golden_.text(theirs.dtype)));
-  const double rounding = kMargin * seen() + kFew * std::max(u, kSingleRoundoff);
+  const double own = kFew * std::max(u, kSingleRoundoff);
+  const double rounding = kMargin * seen() + own;
   const double size = std::abs(number_of(golden_, theirs, dump::kNorm)) /
                       std::sqrt(static_cast<double>(elements_of(golden_.text(theirs.shape))));
   // Zeros are equal whatever made them.
@@ -158,14 +159,25 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
   // The norm of a single number is the number, so that it shows all of its error.
   const double shown =
       elements_of(golden_.text(theirs.shape)) == 1 ? std::min(error, 1.0) : std::min(error * error, 1.0) / 2;
-  return apart.known && !apart.blind && !apart.partial && apart.e <= rounding &&
-         shown > kClearlyMore * rounding;
+  // A norm averages the roundings of its elements.
+  const double of_norm =
+      kMargin * seen() + (static_cast<double>(apart.n) < kFewestForGain ? own : std::max(u, kNormRounding));
+  if (!apart.known || apart.blind || apart.partial || apart.e > rounding || apart.b > of_norm) return false;
+  // Another way of the code is one in every step, however large errors have grown since.
+  return shown > kClearlyMore * rounding || history_.rewritten.contains(way_of(target_item, golden_item));
+}
+
+/// The names of two items where ways of the entry at hand meet, which are those of the same calls in every
+/// step.
+std::string Rewrites::way_of(std::uint32_t target_item, std::uint32_t golden_item) const {
+  return fmt::format("{}\n{}\n{}", walk_.target_name(walk_.at), target_.name(target_.items[target_item]),
+                     golden_.name(golden_.items[golden_item]));
 }
 
 /// Whether every value that is computed from the entry's outputs leads to a value that golden has as well.
 bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) {
   std::vector<Open> open;
-  bool any_met = false;
+  std::vector<std::string> ways;
   std::unordered_map<std::uint32_t, Rewritten> group;
   const auto put = [&](std::uint32_t api, double error) {
     bool meets = true;
@@ -182,7 +194,7 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
         open.push_back({i, error, false});
         meets = false;
       } else {
-        any_met = true;
+        ways.push_back(way_of(i, *met));
         meets = meets && golden_.items[*met].api == partner;
       }
     }
@@ -190,7 +202,8 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
     return true;
   };
   double largest = 0;
-  for (const std::uint32_t i : target_.apis[entry.target].items()) largest = std::max(largest, walk_.e_of(i));
+  for (const std::uint32_t i : target_.apis[entry.target].items())
+    largest = std::max(largest, std::min(walk_.e_of(i), 1.0));
   if (!put(entry.target, largest)) return false;
   const auto is_closed = [&] {
     return std::all_of(open.begin(), open.end(), [](const Open& each) { return each.taken; });
@@ -212,10 +225,59 @@ bool Rewrites::meet(const EntryPair& entry, const Cone& cone, const Cone& golden
     if (!takes) continue;
     if (!put(next, error)) return false;
   }
-  if (!any_met || !is_closed()) return false;
+  if (ways.empty() || !is_closed()) return false;
   for (const Open& each : open) between_.insert(each.item);
   rewritten_.insert(group.begin(), group.end());
+  history_.rewritten.insert(ways.begin(), ways.end());
   return true;
+}
+
+/// Whether an entry's output of another size is cut to golden's before a call takes it, as the classes of a
+/// one-hot tensor are. The calls that take it on one side then take the same on the other.
+bool Rewrites::is_cut_to_same(const EntryPair& entry) {
+  constexpr unsigned kMostInSight = 64;
+  std::vector<std::uint32_t> ours;
+  std::vector<std::uint32_t> theirs;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    const std::uint32_t partner = errors_.golden_item[i];
+    if (!target_.items[i].is_tensor || partner == kNone || walk_.e_of(i) == 0) continue;
+    const bool resized = elements_of(target_.text(target_.items[i].shape)) !=
+                         elements_of(golden_.text(golden_.items[partner].shape));
+    if (target_.items[i].state != State::output || !resized) return false;
+    ours.push_back(i);
+    theirs.push_back(partner);
+  }
+  // A cast to a floating type is not recorded and rounds the norm.
+  const auto is_one_of = [](const Side& side, const std::vector<std::uint32_t>& items, std::uint32_t item) {
+    return std::any_of(items.begin(), items.end(), [&](std::uint32_t each) {
+      const auto same = [&](dump::Statistic which) {
+        const double number = number_of(side, side.items[each], which);
+        return std::abs(number_of(side, side.items[item], which) - number) <=
+               kFew * kSingleRoundoff * std::abs(number);
+      };
+      return elements_of(side.text(side.items[each].shape)) ==
+                 elements_of(side.text(side.items[item].shape)) &&
+             same(dump::kMax) && same(dump::kMin) && same(dump::kNorm);
+    });
+  };
+  bool any = false;
+  unsigned seen = 0;
+  for (std::uint32_t next = entry.target + 1; next < target_.apis.size() && seen < kMostInSight; ++next) {
+    if (walk_.target.parsed_name(next).direction != Direction::forward) break;
+    if (walk_.compound[next] || !alignment_.has_golden(next)) continue;
+    ++seen;
+    errors_.measure(next);
+    for (const std::uint32_t i : target_.apis[next].items()) {
+      const std::uint32_t partner = errors_.golden_item[i];
+      if (target_.items[i].state != State::input || !target_.items[i].is_tensor || partner == kNone) continue;
+      const bool here = is_one_of(target_, ours, i);
+      const bool there = is_one_of(golden_, theirs, partner);
+      if (!here && !there) continue;
+      if (here == there || std::isnan(errors_.e[i]) || walk_.e_of(i) > limit_of(next)) return false;
+      any = true;
+    }
+  }
+  return any;
 }
 
 void Rewrites::leave_out(std::uint32_t api, const Rewritten& how, double limit) {
@@ -251,6 +313,12 @@ void Rewrites::examine(EntryPair& entry) {
     return;
   }
   if (entry.communication || entry.nature == Nature::random || !is_visible(entry)) return;
+  if (is_cut_to_same(entry)) {
+    entry.rewritten = true;
+    rewritten_[entry.target] = {};
+    leave_out(entry.target, {}, limit);
+    return;
+  }
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (target_.items[i].state == State::input && errors_.golden_item[i] != kNone && walk_.e_of(i) > limit &&
         is_own_input(i))

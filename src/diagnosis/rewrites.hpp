@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -43,8 +44,10 @@ class Rewrites : WalkRule {
   bool is_visible(const EntryPair& entry) const;
   bool is_own_input(std::uint32_t item) const;
   bool is_called_otherwise(const EntryPair& entry, const Cone& cone, const Cone& golden_cone) const;
+  std::string way_of(std::uint32_t target_item, std::uint32_t golden_item) const;
   Cone cone_of(const ContentKeys& keys, std::uint32_t api) const;
   bool same(std::uint32_t target_item, std::uint32_t golden_item, double error) const;
+  bool is_cut_to_same(const EntryPair& entry);
   bool meet(const EntryPair& entry, const Cone& cone, const Cone& golden_cone);
   void leave_out(std::uint32_t api, const Rewritten& how, double limit);
 
