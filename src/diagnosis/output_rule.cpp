@@ -28,6 +28,11 @@ bool like_tf32(std::string_view operation, double error, double u) {
   return u == kSingleRoundoff && error > kLeastTf32 && error < kMostTf32 && pairing::is_product(operation);
 }
 
+/// Whether a side may have a GPU or an NPU.
+bool may_have_tf32(const dump::Side& side) {
+  return !side.header.training.on_cpu;
+}
+
 }  // namespace
 
 /// Whether the entry multiplies a tensor by itself, as the second moment of Adam does.
@@ -224,7 +229,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
                           "by {}, {} by {}",
                           ours ? "this run" : "golden", error_text(more), ours ? "golden" : "this run",
                           error_text(less)),
-              like_tf32(entry.name.operation(), more, errors_.u[entry.target])
+              like_tf32(entry.name.operation(), more, errors_.u[entry.target]) &&
+                      may_have_tf32(ours ? target_ : golden_)
                   ? fmt::format("{} computes with fewer bits, as TF32 does", ours ? "this run" : "golden")
                   : std::string(ours ? "this run's kernel is wrong" : "golden's kernel is wrong"));
       return;
@@ -262,7 +268,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
       words = fmt::format(
           "{}output error {} from inputs {}{}{}", random ? "draws different random numbers: " : "",
           error_text(e), error_text(entry.worst_in), by_statistics ? " by their statistics" : "",
-          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kGrownByTf32 * entry.worst_in
+          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) &&
+                  e > kGrownByTf32 * entry.worst_in && (may_have_tf32(target_) || may_have_tf32(golden_))
               ? "; products in TF32 have errors of this size"
               : "");
       if (by_statistics) {

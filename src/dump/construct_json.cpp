@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "dump/member_stream.hpp"
@@ -28,6 +29,7 @@ void ConstructTable::add(std::string_view entry, std::string_view parent) {
   const std::uint32_t above = names_.intern(parent);
   if (names_.size() > parents_.size()) parents_.resize(names_.size(), 0);
   if (parents_[number] == 0 && above != 0) ++known_;
+  if (parents_[number] != 0 && above == 0) --known_;
   parents_[number] = above;
 }
 
@@ -80,12 +82,45 @@ std::uint32_t construct_micro_step(const Entry& value) {
   return number > 0 && number <= kMost ? static_cast<std::uint32_t>(number) : 0;
 }
 
+namespace {
+
+/// Some recorders give calls of a closure that optimizer.step() runs the parent "optimizer", too: the forward
+/// of a training step, as in Lightning. Those calls have a backward, and come before the optimizer's own.
+class Closures {
+ public:
+  void look_at(std::string_view name, std::string_view parent) {
+    constexpr std::string_view kForward = ".forward";
+    constexpr std::string_view kBackward = ".backward";
+    if (parent == "optimizer" && name.ends_with(kForward)) {
+      places_[std::string(name.substr(0, name.size() - kForward.size()))] = calls_.size();
+      calls_.emplace_back(name);
+    } else if (name.ends_with(kBackward) && !calls_.empty()) {
+      const auto forward = places_.find(std::string(name.substr(0, name.size() - kBackward.size())));
+      if (forward != places_.end()) end_ = std::max(end_, forward->second + 1);
+    }
+  }
+  void leave_out_of(ConstructTable& table) const {
+    for (std::size_t i = 0; i < end_; ++i) table.add(calls_[i], {});
+  }
+
+ private:
+  std::vector<std::string> calls_;  // whose parent is "optimizer"
+  std::unordered_map<std::string, std::size_t> places_;
+  std::size_t end_ = 0;  // the calls before it are a closure's
+};
+
+}  // namespace
+
 ConstructTable read_construct_json(const ByteSource& file) {
   ConstructTable table;
+  Closures closures;
   read_construct_members(file, [&](std::string_view name, const Entry& value) {
-    if (const std::string_view parent = construct_parent(value); !parent.empty()) table.add(name, parent);
+    const std::string_view parent = construct_parent(value);
+    if (!parent.empty()) table.add(name, parent);
+    closures.look_at(name, parent);
     if (const std::uint32_t step = construct_micro_step(value); step > 0) table.add_micro_step(name, step);
   });
+  closures.leave_out_of(table);
   return table;
 }
 

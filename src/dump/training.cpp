@@ -68,6 +68,7 @@ Training training_of(const Entry& description) {
     const Entry::Index skipped = description.find(scaler, "skipped");
     scaling.skipped = description.is(skipped, NodeKind::boolean) && description.boolean(skipped);
   }
+  training.on_cpu = texts(description, description.find(0, "devices")) == std::vector<std::string>{"cpu"};
   if (const Entry::Index flags = description.find(0, "torch_flags");
       description.is(flags, NodeKind::object)) {
     description.children(flags, [&](Entry::Index flag) {

@@ -45,6 +45,8 @@ struct Training {
   std::vector<ModelInput> inputs;            // of all calls of models, in order; empty: not known
   std::optional<LossScaling> loss_scale;     // nothing where no scaler was seen
   std::map<std::string, std::string> flags;  // of the framework, as Python writes the values
+  /// Whether all tensors that were recorded were on the host. False also where the recorder does not say it.
+  bool on_cpu = false;
 };
 
 /// Reads the description. Skips members that it does not know, and values of the wrong type.

@@ -245,6 +245,42 @@ for _ in range(2):
                                        "torch.backends.cuda.matmul.allow_tf32",
                                        "torch.backends.mkldnn.matmul.fp32_precision"})
 
+    def test_the_devices_of_the_tensors(self):
+        net = Net()
+        self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open("mix"), steps=1)
+        self.assertEqual(self.tree().dump["training"]["devices"], ["cpu"])
+
+    def test_a_closure_is_not_the_optimizers(self):
+        """As in Lightning, where optimizer.step() runs the training step."""
+        net = Net()
+        tokens = torch.arange(6).view(2, 3) % 8
+        norms = []
+
+        def closure():
+            loss = functional.cross_entropy(net(tokens.flatten()), tokens.flatten().roll(1))
+            optimizer.zero_grad()
+            loss.backward()
+            norms.append([parameter.grad.norm().item() for parameter in net.parameters()])
+            return loss
+
+        for by_name in (False, True):
+            optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+            debugger = self.open("mix")
+            for _ in range(2):
+                debugger.start(model=net)
+                loss = optimizer.step(closure=closure) if by_name else optimizer.step(closure)
+                self.assertTrue(loss.requires_grad)
+                debugger.stop()
+                debugger.step()
+            for step in range(2):
+                tree = self.tree(step)
+                self.assertEqual(tree.errors, "")
+                self.assertIsNone(tree.construct["Functional.cross_entropy.0.forward"])
+                described, = tree.dump["training"]["optimizers"]
+                for one, other in zip(described["groups"][0]["gradient_norms"], norms[step]):
+                    self.assertAlmostEqual(one, other, places=6)
+            norms.clear()
+
     def test_the_python_tools_dumps_have_neither(self):
         net = Net()
         self.train(net, torch.optim.SGD(net.parameters(), 0.1), self.open("mix", python_compatible=True), steps=1)

@@ -22,10 +22,12 @@ _MOST_THERE = 4096  # tensors of one type; each takes 512 bytes of a GPU's memor
 _MOST_LOCKED = 256 << 20  # bytes of copies in progress
 _LONGEST_WAIT = 60  # seconds to wait for a tensor that another thread handles
 _results = {}  # device -> _Results
+types = set()  # of the devices with tensors that were recorded in this step; empty: all were on the host
 
 
 def describe(tensor, kind=None, requires_grad=None, extra=None):
     """Returns a Record of a tensor on a device."""
+    types.add(tensor.device.type)
     if requires_grad is None:
         requires_grad = tensor.requires_grad
     plain = framework.detach(tensor)

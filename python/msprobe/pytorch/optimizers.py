@@ -59,7 +59,10 @@ def _wrap_steps(kind):
     if callable(step) and not hasattr(step, "_msprobe"):
         @functools.wraps(step)
         def wrapper(self, *args, **kwargs):
-            _describe(self)
+            changed = _with_closure_outside(self, args, kwargs, lambda: None)
+            if changed is None:
+                _describe(self)
+            args, kwargs = changed or (args, kwargs)
             return step(self, *args, **kwargs)
         wrapper._msprobe = True
         kind.step = wrapper
@@ -136,10 +139,39 @@ def _quietly(note, what):
 @compiled.leave_alone
 def _enter(optimizer, args, kwargs):
     if framework.is_compiling():
-        return
-    _describe(optimizer)
+        return None
+    changed = _with_closure_outside(optimizer, args[1:], kwargs, _begin)
+    if changed is None:
+        _describe(optimizer)
+    _begin()
+    return changed and (args[:1] + changed[0], changed[1])
+
+
+def _begin():
     if session.forward_switch[0]:
         _native.set_pseudo_parent("optimizer")
+
+
+def _with_closure_outside(optimizer, args, kwargs, begin):
+    """Returns the arguments of step() with a closure whose calls do not count as the optimizer's: it runs the forward and
+    the backward, as training_step() does in Lightning. After it begin() is called. None without a closure. The optimizer is
+    described after the closure has run once, since it takes these gradients."""
+    closure = args[0] if args else kwargs.get("closure")
+    if not callable(closure) or not (session.forward_switch[0] or session.backward_switch[0]):
+        return None
+    described = []
+
+    @functools.wraps(closure)
+    def outside(*its_args, **its_kwargs):
+        _native.set_pseudo_parent(None)
+        result = closure(*its_args, **its_kwargs)
+        if not described:
+            described.append(True)
+            _describe(optimizer)
+        begin()
+        return result
+
+    return ((outside,) + args[1:], kwargs) if args else (args, {**kwargs, "closure": outside})
 
 
 @compiled.leave_alone

@@ -27,6 +27,7 @@ _optimizers = []  # descriptions of optimizers in this step
 _loss_scale = {}  # in this step
 _flags = {}       # settings of PyTorch at the beginning of the step
 _changed = [False]  # whether there is something new since write()
+_devices = []     # as written in this step
 _inputs = []      # in this step: the tensors of each call of a model
 _hooked = weakref.WeakSet()  # models whose calls are observed
 _MOST_CALLS = 64
@@ -137,15 +138,20 @@ def forget():
     _inputs.clear()
     _flags.clear()
     _names.clear()
+    _devices.clear()
+    device.types.clear()
 
 
 def write():
     """Passes the new facts to the extension."""
-    if not _changed[0]:
+    devices = sorted(device.types) or ["cpu"]
+    if not _changed[0] and (not _devices or devices == _devices):
         return
     _changed[0] = False
+    _devices[:] = devices
     description = {"optimizers": [{**one, "groups": [_named(group, _names) for group in one["groups"]]}
                                   for one in _optimizers]}
+    description["devices"] = devices
     if _flags:
         description["torch_flags"] = _flags
     if _inputs:

@@ -38,6 +38,22 @@ TEST_CASE("construct.json: from the outermost module to the entry") {
   CHECK(table.parent("not there").empty());
 }
 
+TEST_CASE("construct.json: the calls of a closure are not the optimizer's") {
+  const auto table = read(R"({"Module.m.M.forward.0": null, "Tensor.roll.0.forward": "optimizer",
+                              "Functional.cross_entropy.0.forward": ["optimizer", 0],
+                              "Functional.cross_entropy.0.backward": null, "Tensor.mul_.0.forward": "optimizer",
+                              "Tensor.mul_.0.backward": "Module.m.M.backward.0", "Tensor.add_.0.forward": "optimizer"})");
+  for (const char* name :
+       {"Tensor.roll.0.forward", "Functional.cross_entropy.0.forward", "Tensor.mul_.0.forward"}) {
+    CAPTURE(name);
+    CHECK(table.parent(name).empty());
+  }
+  CHECK(table.parent("Tensor.add_.0.forward") == "optimizer");
+  CHECK(table.size() == 2);
+  const auto plain = read(R"({"Tensor.mul.0.forward": "optimizer", "Tensor.mul.1.backward": null})");
+  CHECK(plain.parent("Tensor.mul.0.forward") == "optimizer");
+}
+
 TEST_CASE("construct.json: micro steps beyond the first") {
   const auto table = read(R"({"a": ["m", 2], "b": [null, 1], "c": "m", "d": ["m", -1], "e": ["m", 1e99],
                               "f": ["m", "1"], "g": ["m", 99999999999]})");
