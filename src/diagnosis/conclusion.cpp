@@ -232,6 +232,7 @@ class Conclusion {
         const bool noted = std::find(out_.notes.begin(), out_.notes.end(), note) != out_.notes.end();
         if (!noted && out_.notes.size() < kMostNotes) out_.notes.push_back(note);
       }
+      if (out_.early_end.whose.empty()) out_.early_end = rank.early_end;
       if (!rank.agreement.empty())
         out_.agreements.push_back({rank.step, rank.rank, rank.agreement, rank.meeting_points});
       out_.tensors = out_.tensors || rank.tensors;

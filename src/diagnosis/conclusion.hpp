@@ -38,6 +38,7 @@ struct Diagnosis {
   bool drifted = false;            // parameters differ before the first step that was recorded
   bool apart = false;              // they differ by more than rounding grows to in training
   std::vector<std::string> notes;  // remarks on the whole comparison, each once
+  EarlyEnd early_end;              // the first one; one of the notes
   /// Where two code bases agree, in one step of one rank.
   struct Agreement {
     std::string step;

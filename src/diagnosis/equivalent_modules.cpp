@@ -148,9 +148,19 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
     return false;
   std::vector<std::pair<std::uint32_t, double>> norms;  // of items
   double largest = 0;
+  const auto tensors = [](const dump::Side& side, std::uint32_t api) {
+    std::size_t count = 0;
+    for (const std::uint32_t i : side.apis[api].items()) count += side.items[i].is_tensor ? 1 : 0;
+    return count;
+  };
   for (const Gradients& each : gradients_) {
     if (!within(each)) continue;
     errors_.measure(each.api);
+    // A parameter that golden alone trains.
+    const std::uint32_t golden_api = rank_.alignment->golden_of[each.api];
+    if (golden_api != kNone && tensors(rank_.golden, golden_api) > tensors(rank_.target, each.api) &&
+        !takes_same_gradients(ahead))
+      return false;
     for (const std::uint32_t i : rank_.target.apis[each.api].items()) {
       if (!rank_.target.items[i].is_tensor) continue;
       const std::uint32_t partner = errors_.golden_item[i];

@@ -20,6 +20,8 @@ using measuring::kInfinite;
 using pairing::kNone;
 
 constexpr std::size_t kNamed = 4;
+/// How many calls without a backward may follow the one that has it.
+constexpr std::size_t kMostWithoutBackward = 4;
 /// How many entries the search for the effect of a cut may cover.
 constexpr std::uint32_t kMostSteps = 256;
 
@@ -98,6 +100,35 @@ GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   return alone;
 }
 
+/// Whether one side alone runs the backward of a call; of a call without backward, as of one that returns its
+/// input, that of the call before it.
+bool GradientPaths::lacks_backward(std::uint32_t forward) {
+  for (std::size_t steps = 0; steps < kMostWithoutBackward && forward != kNone; ++steps) {
+    const Alone alone = backward_alone(forward);
+    if (alone != Alone::neither) return is_one_sided(alone);
+    forward = call_before(forward);
+  }
+  return false;
+}
+
+/// The call that made an input of a call, at most kMostWithoutBackward calls before it; or kNone. The content
+/// alone would not show it: a call that returns its input makes the same.
+std::uint32_t GradientPaths::call_before(std::uint32_t forward) const {
+  std::unordered_set<std::uint64_t> taken;
+  for (const std::uint32_t i : target_.apis[forward].items()) {
+    if (walk_.item_of(i).state == State::input && walk_.item_of(i).is_tensor)
+      taken.insert(walk_.target_keys.of(i));
+  }
+  taken.erase(0);
+  for (std::uint32_t api = forward; api-- > 0 && forward - api <= kMostWithoutBackward;) {
+    if (walk_.compound[api] || walk_.target.parsed_name(api).direction != Direction::forward) continue;
+    for (const std::uint32_t i : target_.apis[api].items()) {
+      if (walk_.item_of(i).state == State::output && taken.contains(walk_.target_keys.of(i))) return api;
+    }
+  }
+  return kNone;
+}
+
 /// Keeps a tensor through which gradients flow on one side alone. It has no effect on outputs, but on
 /// gradients. `given`: the sentence that says on which side.
 void GradientPaths::await(const EntryPair& entry, Finding found, const std::string& given) {
@@ -115,7 +146,7 @@ void GradientPaths::await(const EntryPair& entry, Finding found, const std::stri
     if (from != ContentMap::kUnknown) {
       const std::uint32_t maker = target_.items[from].api;
       handed_on = handed_on || cut_.contains(maker);
-      lacks = lacks || is_one_sided(backward_alone(maker));
+      lacks = lacks || lacks_backward(maker);
     } else if (item.requires_grad != golden_.items[errors_.golden_item[i]].requires_grad) {
       handed_on = handed_on || !cut_.empty();
     }

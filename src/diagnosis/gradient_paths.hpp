@@ -40,6 +40,8 @@ class GradientPaths : WalkRule {
   static bool is_one_sided(Alone alone) { return alone == Alone::target || alone == Alone::golden; }
   std::uint32_t golden_named(std::string_view name);
   Alone backward_alone(std::uint32_t forward);
+  bool lacks_backward(std::uint32_t forward);
+  std::uint32_t call_before(std::uint32_t forward) const;
   std::string paths_of_one_side(std::uint32_t forward);
 
   std::vector<std::pair<Finding, double>>

@@ -386,7 +386,8 @@ void GradientRule::examine_parameters(EntryPair& entry) {
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (!walk_.item_of(i).is_tensor || std::isnan(errors_.e[i]) || errors_.golden_item[i] == kNone) continue;
-    if (is_reduced_otherwise(entry, i)) {
+    const bool explained = explanations_.explains(entry, i);
+    if (!explained && is_reduced_otherwise(entry, i)) {
       walk_.leave_out_item(i);
       continue;
     }
@@ -395,13 +396,13 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     history_.gradient_traces[gradient_key(entry.name.base, target_.name(walk_.item_of(i)))] = {
         errors_.e[i], number_of(target_, walk_.item_of(i), dump::kMean),
         number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
-    if (explanations_.explains(entry, i)) continue;
+    if (explained) continue;
     const double scale = gradient_scale(entry, i);
     if (scale == 0) continue;
     largest_.backward = std::max(largest_.backward, std::min(scale * walk_.e_of(i), 1.0));
     outputs_.judge(entry, i, scale * walk_.e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
-  if (entry.best && entry.best->is_evidence() && agreed_before(entry))
+  if (entry.best && entry.best->is_evidence() && entry.best->kind != Kind::gradient && agreed_before(entry))
     entry.best->text +=
         "; it agrees after the pass before: if the gradients of this step's backward passes accumulate, "
         "compare how they are cleared, scaled or replaced between them";

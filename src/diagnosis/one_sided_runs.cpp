@@ -215,7 +215,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
                           std::string_view given) {
   if (run.settled) return;
   run.settled = true;
-  if (walk_.other_operations) return;
+  if (walk_.other_operations || (consumer.empty() && is_behind_end(run))) return;
   Finding found;
   found.rule = Rule::structure;
   found.confidence = Confidence::certain;
@@ -246,9 +246,15 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   } else if (both) {
     found.text = fmt::format("{} {} where golden {} {}", verb, ours, verb, theirs);
   } else if (run.target.empty()) {
-    found.text = fmt::format("golden {} {} here, this run does not", verb, theirs);
+    const std::string_view elsewhere = at_another_place(run);
+    found.text = elsewhere.empty() ? fmt::format("golden {} {} here, this run does not", verb, theirs)
+                                   : fmt::format("golden {} {} here, this run at another place, as {}", verb,
+                                                 theirs, elsewhere);
   } else {
-    found.text = fmt::format("{} {}, golden does not", verb, ours);
+    const std::string_view elsewhere = at_another_place(run);
+    found.text = elsewhere.empty()
+                     ? fmt::format("{} {}, golden does not", verb, ours)
+                     : fmt::format("{} {} here, golden at another place, as {}", verb, ours, elsewhere);
   }
   if (!consumer.empty())
     found.text += fmt::format("; {} at {}, {} before", walk_.error_at(errors_.entry_named(consumer), error),
@@ -269,6 +275,42 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     if (!note_end(run, found)) found.text += "; no recorded effect";
   }
   walk_.keep(std::move(found), run.error);
+}
+
+/// The first call of the other side that does at another place what the run does: each call of the run has a
+/// call of the same operation in the same call of a module there, whose partner is not in that module. Empty
+/// if it lacks one.
+std::string_view OneSidedRuns::at_another_place(const Run& run) const {
+  const bool ours = !run.target.empty();
+  const auto& beside = ours ? walk_.rank.target_construct : walk_.rank.golden_construct;
+  const auto& others = ours ? walk_.rank.golden_construct : walk_.rank.target_construct;
+  if (!beside || !others) return {};
+  const Side& side = ours ? target_ : golden_;
+  const Side& other = ours ? golden_ : target_;
+  const std::vector<std::uint32_t>& partners = ours ? alignment_.target_of : alignment_.golden_of;
+  const auto module_of = [](const dump::ConstructTable& table, const Side& of, std::uint32_t api) {
+    const std::string_view parent = table.parent(of.text(of.apis[api].name));
+    return pairing::module_path(parent).empty() ? std::string_view() : parent;
+  };
+  std::uint32_t first = kNone;
+  std::uint32_t next = 0;  // in the other side; its calls come in the same order
+  for (const std::uint32_t api : ours ? run.target : run.golden) {
+    const std::string_view module = module_of(beside->table(), side, api);
+    const std::string_view base = side.parsed_name(api).base;
+    const auto is_same = [&](std::uint32_t call) {
+      const dump::EntryName name = other.parsed_name(call);
+      if (module.empty() || name.base != base || name.direction != Direction::forward ||
+          module_of(others->table(), other, call) != module)
+        return false;
+      // Another call at its place, as of the next normalization, may have become its partner.
+      return partners[call] == kNone || module_of(beside->table(), side, partners[call]) != module;
+    };
+    while (next < other.apis.size() && !is_same(next)) ++next;
+    if (next == other.apis.size()) return {};
+    if (first == kNone) first = next;
+    ++next;
+  }
+  return first == kNone ? std::string_view() : other.text(other.apis[first].name);
 }
 
 /// One run may change gradients in every pass, the other once: this says how often each calls the operation.
@@ -294,6 +336,17 @@ std::string OneSidedRuns::how_often(const Run& run) const {
   if (!behind || target_times == 0 || golden_times == 0 || target_times == golden_times) return {};
   return fmt::format("; {} is called {} in this step, in golden {}", base, count_of(target_times),
                      count_of(golden_times));
+}
+
+/// Whether the run comes after the end of a side that did not finish the step. A note says where that is.
+bool OneSidedRuns::is_behind_end(const Run& run) const {
+  const bool by_target = run.golden.empty();
+  if (!by_target && !run.target.empty()) return false;
+  const std::vector<std::uint32_t>& partners = by_target ? alignment_.golden_of : alignment_.target_of;
+  const std::uint32_t first = by_target ? run.target[0] : run.golden[0];
+  return std::all_of(partners.begin() + first, partners.end(),
+                     [](std::uint32_t partner) { return partner == kNone; }) &&
+         !ends_before(by_target ? golden_ : target_, by_target ? target_ : golden_).empty();
 }
 
 /// Describes a side that has no more calls of operations after the run: its recording may have ended,

@@ -71,6 +71,8 @@ class OneSidedRuns : WalkRule {
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   std::uint64_t order_behind(std::uint32_t golden) const;
   std::string how_often(const Run& run) const;
+  std::string_view at_another_place(const Run& run) const;
+  bool is_behind_end(const Run& run) const;
   bool note_end(const Run& run, Finding& found) const;
   std::string other_epsilon(const Run& run) const;
   void settle_gradient(Run& run, const std::set<std::string>& same);

@@ -97,6 +97,13 @@ struct MeetingPoint {
   double error = 0;
 };
 
+/// A step that one side did not finish.
+struct EarlyEnd {
+  std::string whose;  // "this run", "golden"; empty: both sides finished the step
+  std::string where;  // `in step1, before its backward, after Functional.linear.3.forward: ...`
+  std::string text() const { return whose + " ends early " + where; }
+};
+
 /// The data that is kept of a rank until all ranks are judged together.
 struct RankFindings {
   std::string step;
@@ -113,6 +120,7 @@ struct RankFindings {
   bool drifted = false;            // parameters differ before the first step that was recorded
   bool apart = false;              // they differ by more than rounding grows to in training
   std::vector<std::string> notes;  // remarks on the whole rank, each once
+  EarlyEnd early_end;              // one of the notes
   /// For two code bases: all places where they agree, in the order of the target, and a sentence about them.
   std::vector<MeetingPoint> meeting_points;
   std::string agreement;

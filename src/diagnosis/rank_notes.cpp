@@ -264,12 +264,13 @@ void take_notes(Walk& walk) {
     const std::string where = end_of(side, other);
     const std::size_t behind = entries_behind(other, partners, !where.empty());
     if (behind < std::max(kFewest, other.apis.size() / kPart) && (where.empty() || behind == 0)) return;
-    walk.out.notes.insert(
-        where.empty() ? walk.out.notes.end() : walk.out.notes.begin(),
-        fmt::format("{} ends early in {}{}: {}{} continues for {} more entries, which are not compared",
-                    shorter, walk.out.step.empty() ? "the step" : walk.out.step, where,
-                    where.empty() ? "" : "the run failed, or its recording was stopped there; ", longer,
-                    human_count(behind)));
+    const EarlyEnd end{
+        shorter, fmt::format("in {}{}: {}{} continues for {} more entries, which are not compared",
+                             walk.out.step.empty() ? "the step" : walk.out.step, where,
+                             where.empty() ? "" : "the run failed, or its recording was stopped there; ",
+                             longer, human_count(behind))};
+    walk.out.notes.insert(where.empty() ? walk.out.notes.end() : walk.out.notes.begin(), end.text());
+    if (!where.empty()) walk.out.early_end = end;
   };
   ends(walk.target, walk.golden, walk.alignment.target_of, "this run", "golden");
   ends(walk.golden, walk.target, walk.alignment.golden_of, "golden", "this run");

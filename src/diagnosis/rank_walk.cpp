@@ -102,23 +102,34 @@ void RankWalk::judge(std::uint32_t api) {
 }
 
 /// Defers gradients of parameters: releases of the Python tool before 26 write them next to the module's
-/// forward entry, although they exist only after its last backward.
+/// forward entry, although they exist only after its last backward. Those that have the number of a pass
+/// belong to the next backward.
 void RankWalk::defer_gradients() {
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> waiting;
   std::unordered_map<std::string_view, std::uint32_t> last;
+  const auto defer = [&](std::uint32_t api, std::uint32_t place) {
+    walk_.deferred[api] = place;
+    gradients_behind_[place].push_back(api);
+  };
   for (std::uint32_t api = 0; api < walk_.target.apis.size(); ++api) {
     const dump::EntryName parsed = walk_.target.parsed_name(api);
     if (!parsed.is_module) continue;
-    const bool backward = parsed.direction == Direction::backward;
-    if (backward) last[parsed.base] = api;
     if (parsed.direction == Direction::parameters_grad && !last.contains(parsed.base))
       waiting[parsed.base].push_back(api);
+    if (parsed.direction != Direction::backward) continue;
+    last[parsed.base] = api;
+    const auto gradients = waiting.find(parsed.base);
+    if (gradients == waiting.end()) continue;
+    std::erase_if(gradients->second, [&](std::uint32_t each) {
+      const bool numbered = !walk_.target.parsed_name(each).call.empty();
+      if (numbered) defer(each, api);
+      return numbered;
+    });
   }
-  for (auto& [module, gradients] : waiting) {
+  for (const auto& [module, gradients] : waiting) {
     const auto place = last.find(module);
     if (place == last.end()) continue;
-    for (const std::uint32_t api : gradients) walk_.deferred[api] = place->second;
-    gradients_behind_[place->second] = std::move(gradients);
+    for (const std::uint32_t api : gradients) defer(api, place->second);
   }
 }
 
@@ -303,10 +314,14 @@ RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptio
   }
   found.broken_off = reading.unread();
   found.first_broken_off = reading.first_unread();
-  found.unread = static_cast<std::uint64_t>(
-      std::count_if(rank.metrics.begin(), rank.metrics.end(), [](const measuring::TensorMetrics& metrics) {
-        return metrics.failed && metrics.status == measuring::MetricStatus::unsupported;
-      }));
+  for (std::size_t i = 0; i < rank.metrics.size(); ++i) {
+    const measuring::TensorMetrics& metrics = rank.metrics[i];
+    const bool failed = metrics.failed && metrics.status == measuring::MetricStatus::unsupported;
+    // Where no tensor was recorded, there was nothing to read.
+    const bool recorded = failed && rank.target_item(rank.rows[i]).data_name != 0 &&
+                          rank.golden_item(rank.rows[i]).data_name != 0;
+    found.unread += recorded ? 1 : 0;
+  }
   return found;
 }
 

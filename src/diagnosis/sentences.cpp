@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "dump/construct_json.hpp"
 #include "measuring/measures.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
@@ -106,8 +107,12 @@ std::string unexplained_rows(const Diagnosis& diagnosis, std::string_view where)
                      rows == 1 ? "it" : "them");
 }
 
-/// Why there is no culprit, and how much that says; the first says most.
-std::vector<std::string> reasons(const Diagnosis& diagnosis) {
+/// Whether the title says that one side did not finish a step.
+bool is_cut_short(const Diagnosis& diagnosis) {
+  return !diagnosis.has_culprit() && diagnosis.is_clear() && !diagnosis.early_end.whose.empty();
+}
+
+std::vector<std::string> reasons_in_rows(const Diagnosis& diagnosis) {
   if (!diagnosis.is_clear()) return {unexplained_rows(diagnosis, "")};
   const std::uint64_t rounding = diagnosis.count(Origin::rounding);
   const std::uint64_t equal = diagnosis.count(Origin::equal);
@@ -153,12 +158,22 @@ std::vector<std::string> reasons(const Diagnosis& diagnosis) {
   return parts;
 }
 
+/// Why there is no culprit, and how much that says; the first says most.
+std::vector<std::string> reasons(const Diagnosis& diagnosis) {
+  std::vector<std::string> parts = reasons_in_rows(diagnosis);
+  if (is_cut_short(diagnosis)) parts.insert(parts.begin(), diagnosis.early_end.where);
+  return parts;
+}
+
 /// The title, with the share of the tensors that it applies to.
 std::string no_culprit_title(const Diagnosis& diagnosis) {
   const Coverage& coverage = diagnosis.coverage;
   std::string title(diagnosis.is_clear() ? kNoCulprit : "not clear");
-  if (!coverage.is_complete() && coverage.compared > 0)
+  if (is_cut_short(diagnosis)) {
+    title += fmt::format(", but {} ends early", diagnosis.early_end.whose);
+  } else if (!coverage.is_complete() && coverage.compared > 0) {
     title += fmt::format(" in the {} that could be compared", coverage.percent());
+  }
   return title;
 }
 
@@ -266,7 +281,7 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::optimizer:
       return "compare the optimizer's settings (learning rate, betas, decay, clipping) and its state";
     case Kind::data:
-      return "compare the data loaders and their seeds, or how it is computed before the recorded code";
+      return "compare what makes it before the recorded code: data loader, seed, or a computation such as a schedule";
     case Kind::feed:
       return fmt::format("compare which tensor the code passes {} on both sides", module);
     case Kind::unrecorded:
@@ -302,7 +317,7 @@ std::string advice(const Finding& finding, bool tensors) {
 
 std::string made_unrecorded(std::string_view module, bool trained) {
   std::string text = "produced by unrecorded code: record ";
-  text += module.empty() ? "it" : std::string(module);
+  text += module.empty() || dump::is_of_optimizer(module) ? "it" : std::string(module);
   text += " with risk_level ALL or \"list\"; indexing is never recorded, so compare it in the code";
   if (trained) text += "; if it is itself a parameter, compare the checkpoints (msprobe ckpt_compare)";
   return text;
@@ -314,7 +329,10 @@ std::vector<Line> answer(const Diagnosis& diagnosis) {
     out.push_back({false, std::string(name), std::move(text), {}});
   };
   const auto add_notes = [&] {
-    for (const std::string& note : diagnosis.notes) out.push_back({true, "note", note, {}});
+    for (const std::string& note : diagnosis.notes) {
+      if (!is_cut_short(diagnosis) || note != diagnosis.early_end.text())
+        out.push_back({true, "note", note, {}});
+    }
   };
   if (!diagnosis.has_culprit()) {
     for (std::string& part : reasons(diagnosis)) {

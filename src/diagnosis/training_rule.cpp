@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -114,6 +115,66 @@ std::set<std::string> names_of(const Side& side, const Training& training) {
 
 }  // namespace
 
+/// The factors by which gradients change between backward and optimizer.
+struct TrainingRule::Factors {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+
+  void add(double factor) {
+    least = std::min(least, factor);
+    most = std::max(most, factor);
+  }
+  bool is_one() const { return most - least <= kAlike * most; }
+  bool is_unchanged() const { return is_one() && std::abs(most - 1) <= kAlike; }
+  std::string text() const {
+    if (is_unchanged()) return "as the backward gave them";
+    return is_one() ? fmt::format("{:.3g} times as large", most)
+                    : fmt::format("{:.3g} to {:.3g} times as large", least, most);
+  }
+};
+
+/// The first call that clips gradients, or kNone.
+std::uint32_t TrainingRule::first_clipping(bool of_target) const {
+  const Side& side = of_target ? target_ : golden_;
+  const auto& beside = of_target ? walk_.rank.target_construct : walk_.rank.golden_construct;
+  for (std::uint32_t api = 0; beside && api < side.apis.size(); ++api) {
+    if (beside->table().parent(side.text(side.apis[api].name)) == "clip_grad") return api;
+  }
+  return kNone;
+}
+
+/// Describes what clips gradients, or may: on one side, or on both; empty where nothing suggests it.
+/// `ours`, `theirs`: the factors of `count` gradients.
+std::string TrainingRule::clipping(const Factors& ours, const Factors& theirs, std::size_t count) const {
+  const bool here = first_clipping(true) != kNone;
+  const bool there = first_clipping(false) != kNone;
+  if (here && there) return "both runs clip gradients, differently";
+  for (const bool target : {true, false}) {
+    const Factors& changed = target ? ours : theirs;
+    const Factors& left = target ? theirs : ours;
+    if (!left.is_unchanged()) continue;
+    const char* const who = target ? "this run" : "golden";
+    const char* const other = target ? "golden" : "this run";
+    if (target ? here : there) return fmt::format("{} clips gradients, {} does not", who, other);
+    if (count < kFewestCases || changed.most > 1 + kAlike) continue;
+    return fmt::format("{} makes gradients smaller by {} does, {} does not", who,
+                       changed.is_one() ? "one factor, as clipping by norm or a division"
+                                        : "different factors, as clipping by value or averaging over ranks",
+                       other);
+  }
+  return {};
+}
+
+/// The line of the call that clips gradients on one side alone; empty if it is not known.
+std::string TrainingRule::line_of_clipping() const {
+  const std::uint32_t ours = first_clipping(true);
+  const std::uint32_t theirs = first_clipping(false);
+  if ((ours == kNone) == (theirs == kNone)) return {};
+  Finding named;
+  walk_.name_places(named, ours, theirs);
+  return named.where;
+}
+
 std::uint32_t TrainingRule::first_of_optimizer() const {
   for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
     if (dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
@@ -138,6 +199,7 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.side = about.side;
   finding.next = about.next;
   finding.place = about.place;
+  finding.where = about.where;
   finding.downstream = about.downstream || history_.evidence;
   walk_.keep(std::move(finding), walk_.any_error());
 }
@@ -305,22 +367,14 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
       changes_of(gradients, errors_, walk_.threshold).changed;
   if (changes.empty()) return;
   std::vector<std::string> names;
-  std::vector<double> targets;
-  std::vector<double> goldens;
+  Factors targets;
+  Factors goldens;
   for (const auto& [name, change] : changes) {
     names.push_back(name);
-    targets.push_back(change.target);
-    goldens.push_back(change.golden);
+    targets.add(change.target);
+    goldens.add(change.golden);
     walk_.out.changed_gradients.push_back({name, {change.taken, change.golden_taken}});
   }
-  const auto factor = [](std::vector<double>& factors) -> std::string {
-    const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
-    if (*most - *least <= kAlike * *most) {
-      return std::abs(*most - 1) <= kAlike ? std::string("as the backward gave them")
-                                           : fmt::format("{:.3g} times as large", *most);
-    }
-    return fmt::format("{:.3g} to {:.3g} times as large", *least, *most);
-  };
   const std::uint32_t at = first_of_optimizer();
   // A call in between may be the reason, and after other evidence gradients may have wrong partners.
   const bool others =
@@ -334,16 +388,19 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
       scale && scale->target > 0 && scale->golden > 0
           ? fmt::format("; the loss is scaled by {:g}, in golden by {:g}", scale->target, scale->golden)
           : std::string();
-  found(at,
-        fmt::format("between backward and optimizer: the optimizer takes {} {} {}, in golden {}{}: {}", n,
-                    n == 1 ? "gradient" : "gradients", factor(targets), factor(goldens), scaled,
-                    list_of(names)),
-        n,
-        {.side = {},
-         .next =
-             "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
-         .place = std::string(kGradients),
-         .downstream = others});
+  const std::string clips = clipping(targets, goldens, n);
+  found(
+      at,
+      fmt::format("{}: the optimizer takes {} {} {}, in golden {}{}: {}",
+                  clips.empty() ? "between backward and optimizer" : clips, n,
+                  n == 1 ? "gradient" : "gradients", targets.text(), goldens.text(), scaled, list_of(names)),
+      n,
+      {.side = {},
+       .next =
+           "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
+       .place = std::string(kGradients),
+       .where = line_of_clipping(),
+       .downstream = others});
 }
 
 /// Whether a finding is about a parameter that only one side ties.
@@ -364,7 +421,7 @@ void TrainingRule::mark_consequences() {
   for (Finding& each : walk_.out.findings) {
     if (each.target_api == kNone) {
       // A call that golden's optimizer alone makes.
-      each.downstream = each.downstream || (each.kind == Kind::removed && each.module == "optimizer");
+      each.downstream = each.downstream || (each.kind == Kind::removed && dump::is_of_optimizer(each.module));
       continue;
     }
     const dump::EntryName parsed = walk_.target.parsed_name(each.target_api);

@@ -42,10 +42,15 @@ class TrainingRule : WalkRule {
     std::string side = "a setting, not a kernel";
     std::string next = {};
     std::string place = {};
+    std::string where = {};
     bool downstream = false;
   };
   void found(std::uint32_t at, std::string text, std::size_t concerned, const About& about);
   std::uint32_t first_of_optimizer() const;
+  std::uint32_t first_clipping(bool of_target) const;
+  struct Factors;
+  std::string clipping(const Factors& ours, const Factors& theirs, std::size_t count) const;
+  std::string line_of_clipping() const;
 
   const dump::Training& target_training_;
   const dump::Training& golden_training_;

@@ -102,6 +102,59 @@ Two parameters(const std::string& ours, const std::string& theirs, const std::st
 
 }  // namespace
 
+TEST_CASE("a tensor that is cut off after a call without a backward") {
+  // Dropout in evaluation returns its input, so that the softmax before it shows who sends gradients back.
+  Two two;
+  const auto step = [](testing::DumpText& side, bool flows) {
+    side.forward("Functional.linear.0.forward", {tensor(1), kWeight}, {with_grad(2, "[4, 64]", true)});
+    side.forward("Functional.softmax.0.forward", {with_grad(2, "[4, 64]", true)},
+                 {with_grad(0.5, "[4, 64]", true)});
+    side.forward("Functional.dropout.0.forward", {with_grad(0.5, "[4, 64]", true)},
+                 {with_grad(0.5, "[4, 64]", true)});
+    side.forward("Torch.matmul.0.forward", {with_grad(0.5, "[4, 64]", flows), with_grad(2, "[4, 64]", true)},
+                 {with_grad(3, "[4, 64]", true)});
+    side.backward("Torch.matmul.0.backward", {tensor(4)},
+                  flows ? testing::Texts{tensor(5), tensor(6)} : testing::Texts{"null", tensor(6)});
+    if (flows) side.backward("Functional.softmax.0.backward", {tensor(5)}, {tensor(7)});
+    side.backward("Functional.linear.0.backward", {tensor(flows ? 9 : 6)}, {tensor(flows ? 10 : 8)});
+  };
+  step(two.target, false);
+  step(two.golden, true);
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).kind == Kind::requires_grad);
+  CHECK(first(rank).entry == "Torch.matmul.0.forward");
+  CHECK(first(rank).confidence == Confidence::certain);
+  CHECK(first(rank).text ==
+        "requires_grad of input.0 is False, golden True; golden runs the backward of Functional.softmax.0, "
+        "this "
+        "run does not");
+}
+
+TEST_CASE("a parameter that one run does not train is named where it is used") {
+  // All other gradients are the same.
+  Two two;
+  const auto step = [](testing::DumpText& side, bool trains) {
+    side.forward("Functional.linear.0.forward", {tensor(1), with_grad(0.1, "[64, 64]", trains)},
+                 {with_grad(2, "[4, 64]", trains)});
+    side.forward("Functional.linear.1.forward",
+                 {with_grad(2, "[4, 64]", trains), with_grad(0.2, "[64, 64]", true)},
+                 {with_grad(3, "[4, 64]", true)});
+    side.forward("Module.lora.Lora.forward.0", {tensor(1)}, {with_grad(3, "[4, 64]", true)});
+    side.backward("Functional.linear.1.backward", {tensor(4)}, {trains ? tensor(5) : "null", tensor(6)});
+    if (trains) side.backward("Functional.linear.0.backward", {tensor(5)}, {tensor(7)});
+    testing::Texts gradients = {named("B", "[" + tensor(6, "[64, 64]") + "]")};
+    if (trains) gradients.push_back(named("A", "[" + tensor(7, "[64, 64]") + "]"));
+    side.gradients("Module.lora.Lora.parameters_grad.0", gradients);
+  };
+  step(two.target, false);
+  step(two.golden, true);
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).kind == Kind::requires_grad);
+  CHECK(first(rank).entry == "Functional.linear.0.forward");
+  CHECK(first(rank).confidence == Confidence::certain);
+  CHECK(first(rank).text.starts_with("requires_grad of input.1 is False, golden True"));
+}
+
 TEST_CASE("a mask with fewer choices is named where its size first differs") {
   const RankDiagnosis rank = diagnosed(loads(1, 0));
   CHECK(first(rank).entry == "Functional.one_hot.0.forward");

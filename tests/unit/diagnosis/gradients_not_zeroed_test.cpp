@@ -59,6 +59,29 @@ Means sum(const Means& a, const Means& b) {
   return out;
 }
 
+/// The gradients of four layers after two passes of a step. Those of the first pass come before the backward
+/// of their module, as where its input needs no gradient.
+Two passes(const Means& first, const Means& ours, const Means& theirs) {
+  Two two;
+  const std::string in = testing::tensor(1);
+  for (const std::string pass : {"0", "1"}) {
+    for (std::size_t i = 0; i < kLayers; ++i) {
+      const std::string name = "Module.fc" + std::to_string(i) + ".Linear";
+      two.forward(name + ".forward." + pass, {in}, {in}, {in}, {in});
+    }
+    for (std::size_t i = 0; i < kLayers; ++i) {
+      const std::string name = "Module.fc" + std::to_string(i) + ".Linear";
+      const auto member = [&](double mean) {
+        return testing::named("weight", "[" + gradient(mean, "torch.float32") + "]");
+      };
+      two.target.gradients(name + ".parameters_grad." + pass, {member(pass == "0" ? first[i] : ours[i])});
+      two.golden.gradients(name + ".parameters_grad." + pass, {member(pass == "0" ? first[i] : theirs[i])});
+      two.backward(name + ".backward." + pass, {in}, {in}, {in}, {in});
+    }
+  }
+  return two;
+}
+
 RankDiagnosis second_step(const Means& ours, const Means& theirs) {
   History history;
   REQUIRE(no_evidence(diagnosed(step(kFirst, kFirst), history)));
@@ -83,6 +106,41 @@ TEST_CASE("gradients that contain those of the step before were not zeroed") {
     CHECK(first(rank).side.starts_with("golden"));
     CHECK(rank.evidence == 1);
   }
+}
+
+TEST_CASE("gradients that do not accumulate over the passes of a step") {
+  for (const bool exchanged : {false, true}) {
+    CAPTURE(exchanged);
+    const Means both = sum(kFirst, kSecond);
+    const RankDiagnosis rank =
+        diagnosed(exchanged ? passes(kFirst, both, kSecond) : passes(kFirst, kSecond, both));
+    CHECK(first(rank).kind == Kind::gradient);
+    CHECK(first(rank).entry == "Module.fc0.Linear.parameters_grad.1");
+    CHECK(first(rank).text.find(exchanged
+                                    ? "of the step in this run, in golden they do not"
+                                    : "of the step in golden, in this run they do not") != std::string::npos);
+    CHECK(first(rank).text.find("agrees after the pass before") == std::string::npos);
+    CHECK(first(rank).side.starts_with(exchanged ? "golden zeroes or replaces"
+                                                 : "this run zeroes or replaces"));
+    CHECK(first(rank).next.find("zero_grad") != std::string::npos);
+    CHECK(rank.evidence == 1);
+  }
+  CHECK(no_evidence(diagnosed(passes(kFirst, kSecond, kSecond))));
+}
+
+TEST_CASE("the last pass of the step before counts") {
+  const Means both = sum(kFirst, kSecond);
+  History history;
+  REQUIRE(no_evidence(diagnosed(passes(kFirst, both, both), history)));
+  Two two = passes(kFirst, both, both);
+  const Two late = passes(sum(kFirst, both), sum(both, both), both);
+  two.target = late.target;
+  const RankDiagnosis rank = diagnosed(two, history);
+  CHECK(first(rank).entry == "Module.fc0.Linear.parameters_grad.0");
+  CHECK(first(rank).text.starts_with(
+      "the gradients of 4 parameters in this run include those of the previous step"));
+  CHECK(first(rank).concerned == kLayers);
+  CHECK(rank.evidence == 1);
 }
 
 TEST_CASE("means that are rounded make it likely") {

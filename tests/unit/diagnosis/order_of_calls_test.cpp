@@ -45,6 +45,46 @@ void step(DumpText& side, Average when) {
 
 }  // namespace
 
+TEST_CASE("a normalization before or after the residual") {
+  const std::string weight = tensor(0.1, "[64, 64]");
+  // A residual around each of two layers; their names show that n1 and n2 are of one class.
+  const auto norm = [](DumpText& side, int number, double in, double out) {
+    const std::string call = std::to_string(number);
+    side.forward("Functional.layer_norm." + call + ".forward", {tensor(in)}, {tensor(out)});
+    side.forward("Module.n" + call + ".LayerNorm.forward.0", {tensor(in)}, {tensor(out)});
+  };
+  const auto layer = [&](DumpText& side, int number, double in, double out, double residual, double sum) {
+    const std::string call = std::to_string(number);
+    side.forward("Functional.linear." + call + ".forward", {tensor(in), weight}, {tensor(9 * in)});
+    side.forward("Functional.gelu." + call + ".forward", {tensor(9 * in)}, {tensor(8 * in)});
+    side.forward("Functional.dropout." + call + ".forward", {tensor(8 * in)}, {tensor(out)});
+    side.forward("Tensor.__add__." + call + ".forward", {tensor(residual), tensor(out)}, {tensor(sum)});
+  };
+  const std::string table = tensor(7, "[40, 64]");
+  DumpText before;
+  before.forward("Functional.embedding.0.forward", {table}, {tensor(1)});
+  norm(before, 0, 1, 2);
+  layer(before, 0, 2, 3, 1, 4);
+  norm(before, 1, 4, 5);
+  layer(before, 1, 5, 6, 4, 7);
+  DumpText after;
+  after.forward("Functional.embedding.0.forward", {table}, {tensor(1)});
+  layer(after, 0, 1, 3.3, 1, 4.3);
+  norm(after, 0, 4.3, 4.6);
+  layer(after, 1, 4.6, 6.4, 4.6, 7.7);
+  norm(after, 1, 7.7, 8);
+  const auto modules = modules_of({{"Functional.layer_norm.0.forward", "Module.n0.LayerNorm.forward.0"},
+                                   {"Functional.layer_norm.1.forward", "Module.n1.LayerNorm.forward.0"}});
+  Two two;
+  two.target = before;
+  two.golden = after;
+  const RankDiagnosis rank = diagnosed(
+      two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  CHECK(first(rank).entry == "Functional.layer_norm.0.forward");
+  CHECK(first(rank).text.starts_with(
+      "runs Functional.layer_norm here, golden at another place, as Functional.layer_norm.0.forward; "));
+}
+
 TEST_CASE("an average of weights before the optimizer") {
   const auto with = [](Average when) {
     Two two;

@@ -443,6 +443,19 @@ TEST_CASE("fused recurrent kernels approximate, and products may be computed in 
   CHECK(no_evidence(lstm(7e-6)));
   CHECK(first(lstm(1e-4)).text.ends_with("; products in TF32 have errors of this size"));
   CHECK_FALSE(first(lstm(1e-2)).text.ends_with("; products in TF32 have errors of this size"));
+  const auto on = [](std::string_view target, std::string_view golden) {
+    Two two;
+    two.forward("VF.lstm.0.forward", {tensor(1)}, {rough(2, 1e-4)}, {tensor(1)}, {tensor(2)});
+    const auto devices = [](std::string_view device) {
+      return R"({"devices": [")" + std::string(device) + R"("]})";
+    };
+    two.target.training = devices(target);
+    two.golden.training = devices(golden);
+    return first(diagnosed(two, with_tensors)).text.ends_with("; products in TF32 have errors of this size");
+  };
+  CHECK(on("cpu", "cuda"));
+  CHECK(on("npu", "cpu"));
+  CHECK_FALSE(on("cpu", "cpu"));
   CHECK(is_product("conv2d"));
   CHECK(is_product("__matmul__"));
   CHECK_FALSE(is_product("relu"));
@@ -473,6 +486,11 @@ TEST_CASE("replay proves a fault and rules it out") {
   CHECK(guilty.excess == doctest::Approx(4 * 1e-4 / 1e-6));
   CHECK(guilty.side == "this run computes with fewer bits, as TF32 does");
   CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-4))).side ==
+        "golden computes with fewer bits, as TF32 does");
+  Two on_cpu = chain.text();
+  on_cpu.target.training = R"({"devices": ["cpu"]})";
+  CHECK(first(diagnosed(on_cpu, replaying(1e-4, 1e-8))).side == "this run's kernel is wrong");
+  CHECK(first(diagnosed(on_cpu, replaying(1e-8, 1e-4))).side ==
         "golden computes with fewer bits, as TF32 does");
   CHECK(first(diagnosed(chain.text(), replaying(1e-2, 1e-8))).side == "this run's kernel is wrong");
   CHECK(first(diagnosed(chain.text(), replaying(1e-8, 1e-2))).side == "golden's kernel is wrong");

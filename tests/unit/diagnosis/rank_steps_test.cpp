@@ -2,8 +2,12 @@
 // A rank through its steps, and as far as its first certain evidence.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "diagnosis/conclusion.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "diagnosis/sentences.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
@@ -277,6 +281,12 @@ TEST_CASE("a step that one side ends early is reported") {
         rank.notes[0].find(", before its backward, after Functional.linear.2.forward: the run failed, or its "
                            "recording was stopped there") != std::string::npos);
     CHECK(rank.notes[0].find(" 10 more entries") != std::string::npos);
+    const std::vector<Line> lines = answer(conclude({rank}));
+    CHECK(lines.front().name ==
+          std::string("no culprit, but ") + (exchanged ? "golden" : "this run") + " ends early");
+    CHECK(lines.front().text.find(", before its backward, after Functional.linear.2.forward: ") !=
+          std::string::npos);
+    CHECK(std::none_of(lines.begin() + 1, lines.end(), [](const Line& line) { return line.heads; }));
   }
 }
 

@@ -209,6 +209,51 @@ TEST_CASE("gradients that reach the optimizer as the same, on another way") {
   CHECK(no_evidence(rank) == (taken == "8"));
 }
 
+TEST_CASE("clipping that one run alone makes is said") {
+  const auto taken = [](double factor) {
+    std::string norms;
+    for (int i = 0; i < 3; ++i) norms += (i > 0 ? ", " : "") + python_repr(16.0 * (i + 1) * factor);
+    return R"({"optimizers": [{"module": "torch.optim.sgd", "class": "SGD", "groups": [{"settings": {}, )"
+           R"("gradient_norms": [)" +
+           norms + R"(], "parameters": ["a.w", "a.b", "a.c"]}]}]})";
+  };
+  const auto backward = [](bool clips_in_golden) {
+    Two two;
+    two.backward("Module.a.Linear.backward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    for (testing::DumpText* side : {&two.target, &two.golden})
+      side->gradients("Module.a.Linear.parameters_grad.0",
+                      {named("w", "[" + tensor(1) + "]"), named("b", "[" + tensor(2) + "]"),
+                       named("c", "[" + tensor(3) + "]")});
+    if (clips_in_golden) two.golden.forward("Torch._foreach_norm.0.forward", {tensor(1)}, {tensor(16, "[]")});
+    return two;
+  };
+  const auto said = [&](double ours, double theirs, bool recorded = false) {
+    Two two = backward(recorded);
+    two.target.training = taken(ours);
+    two.golden.training = taken(theirs);
+    const auto clips = modules_of({{"Torch._foreach_norm.0.forward", "clip_grad"}});
+    return diagnosed(two, [&](testing::Asked& asked) { asked.rank.golden_construct = clips; });
+  };
+  SUBCASE("by the factor") {
+    CHECK(
+        first(said(1, 0.25))
+            .text.starts_with(
+                "golden makes gradients smaller by one factor, as clipping by norm or a division does, this "
+                "run does not: "
+                "the optimizer takes 3 gradients as the backward gave them, in golden 0.25 times as large"));
+    CHECK(first(said(0.25, 1)).text.starts_with("this run makes gradients smaller by one factor"));
+  }
+  SUBCASE("by its calls, which follow from it") {
+    const RankDiagnosis rank = said(1, 0.25, true);
+    CHECK(first(rank).text.starts_with("golden clips gradients, this run does not: the optimizer takes 3"));
+    CHECK(is_one_cause(rank));
+  }
+  SUBCASE("larger gradients are not clipped") {
+    CHECK(first(said(1, 4)).text.starts_with("between backward and optimizer: "));
+    CHECK(first(said(0.5, 0.25)).text.starts_with("between backward and optimizer: "));
+  }
+}
+
 TEST_CASE("a description that says something else") {
   const auto read = [](std::string_view json) {
     testing::DumpText text;
