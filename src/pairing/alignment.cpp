@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "dump/names.hpp"
+#include "pairing/moved_terms.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "pairing/sequence.hpp"
@@ -103,7 +104,7 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t value) {
 
 /// The operation of an entry, its module and its tensors, as numbers that both sides share. Each grade pairs
 /// the entries that the grade before left.
-enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, kByName, kGrades };
+enum SignatureGrade : std::size_t { kWithShapes, kWithoutShapes, kWithoutPath, kOutside, kByName, kGrades };
 
 struct AlignedEntries {
   std::vector<std::uint32_t> apis;  // of one direction, in order
@@ -150,6 +151,9 @@ class Signatures {
       // Without a path, only the name would remain to pair by.
       out.symbols[kWithoutShapes].push_back(place != 0 ? number(at_place, 1) : number(sides_, 4));
       out.symbols[kWithoutPath].push_back(number(mixed(work, shapes), 2));
+      // A copy of a model that no recorder hooked makes its calls outside of all modules.
+      const bool outside = (sides_ == 1) == (place == 0);
+      out.symbols[kOutside].push_back(number(mixed(mixed(work, shapes), outside ? 1 : 2), 5));
       out.symbols[kByName].push_back(number(at_place, 3));
     }
     return out;
@@ -219,14 +223,17 @@ class EntryAligner {
       updates = pair_updates(target_, *target_construct_, golden_, *golden_construct_);
     if (!updates && SameSequence(target_, golden_).holds()) {
       for (std::uint32_t i = 0; i < target_.apis.size(); ++i) out_.golden_of[i] = out_.target_of[i] = i;
-      return std::move(out_);
+      if (!move_terms()) return std::move(out_);
+      leave_backward();
+    } else {
+      if (updates) {
+        for (const auto& [target, golden] : updates->pairs) pair(target, golden);
+        out_.target_update_alone = std::move(updates->target_alone);
+        out_.golden_update_alone = std::move(updates->golden_alone);
+      }
+      align_direction(Direction::forward);
+      move_terms();
     }
-    if (updates) {
-      for (const auto& [target, golden] : updates->pairs) pair(target, golden);
-      out_.target_update_alone = std::move(updates->target_alone);
-      out_.golden_update_alone = std::move(updates->golden_alone);
-    }
-    align_direction(Direction::forward);
     index_names();
     find_other_passes();
     follow_forward();
@@ -371,6 +378,25 @@ class EntryAligner {
       }
     }
     return any;
+  }
+
+  bool move_terms() {
+    return pair_moved_terms(
+        target_, golden_,
+        [this](std::uint32_t api) {
+          return target_construct_ == nullptr ||
+                 target_construct_->parent(api_name(target_, api)) != kOptimizer;
+        },
+        out_);
+  }
+
+  /// Backward entries of operations follow forward entries that have moved.
+  void leave_backward() {
+    for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
+      const dump::EntryName parsed = target_.parsed_name(i);
+      if (parsed.is_module || parsed.direction != Direction::backward) continue;
+      out_.golden_of[i] = out_.target_of[i] = kNone;
+    }
   }
 
   void pair(std::uint32_t target, std::uint32_t golden) {
