@@ -10,6 +10,7 @@
 #include "diagnosis/argument_names.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/side.hpp"
+#include "pairing/operations.hpp"
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
@@ -23,6 +24,8 @@ using pairing::kNone;
 using pairing::place_text;
 
 constexpr std::size_t kMostRepeated = 4096;
+/// How many calls after exchanged operands may show their effect.
+constexpr unsigned kBehindExchanged = 8;
 
 bool is_truth(const StructuralDifference& difference) {
   return difference.target == "True" || difference.target == "False";
@@ -89,7 +92,8 @@ double CallRule::judge(EntryPair& entry) {
   const bool hidden =
       !effect && hides && !entry.rewritten && !walk_.flipped && entry.nature != Nature::random;
   // The updates of this optimizer are not recorded.
-  const bool unseen = !compared && other_outputs.empty() && difference.kind == Kind::argument;
+  const bool elsewhere = !compared && entry.rewritten;  // compared where both runs meet again
+  const bool unseen = !compared && !elsewhere && other_outputs.empty() && difference.kind == Kind::argument;
   const bool setting_of_step = unseen && entry.optimizer && difference.setting && !truth;
   const bool input_grad = difference.kind == Kind::requires_grad && difference.item != kNone &&
                           walk_.item_of(difference.item).state != State::output;
@@ -138,6 +142,7 @@ double CallRule::judge(EntryPair& entry) {
     if (effect)
       return fmt::format("output error {} from inputs {}", error_text(e_out), error_text(entry.worst_in));
     if (unseen) return "what it computes is not recorded";
+    if (elsewhere) return "both runs make the same result in another way";
     if (hidden && below)
       return fmt::format("its effect is below the resolution of the recorded statistics, {}",
                          error_text(shown_from));
@@ -148,6 +153,8 @@ double CallRule::judge(EntryPair& entry) {
   found.text = given + "; " + shown();
   if (retyped)
     found.text += "; other calls make it in this run, and the rounding of golden's type explains the errors";
+  if (difference.kind == Kind::shape && are_exchanged(entry))
+    found.text = "its operands are exchanged: " + found.text;
   found.side = "the code differs, not a kernel";
   if (!effect && !hidden && !retyped && difference.kind != Kind::requires_grad) await_effect(entry, found);
   if (difference.kind == Kind::requires_grad && !found.is_evidence()) paths_.await(entry, found, given);
@@ -180,7 +187,9 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   const bool other_order = difference.kind == Kind::shape || entry.rewritten;
   const double roundings = other_order || truth || whole ? kFew : 1;
   const double kernel = truth ? kRightKernel : 0;
-  if (e_out > kMargin * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
+  // Whether a gradient is kept changes no value: an error there counts as one that the call introduces.
+  const double margin = difference.kind == Kind::requires_grad ? walk_.threshold : kMargin;
+  if (e_out > margin * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
   if (difference.kind != Kind::dtype || difference.item == kNone) return false;
   const double finer = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));
   if (finer == 0) return false;
@@ -239,6 +248,8 @@ void CallRule::await_effect(const EntryPair& entry, Finding found) {
   walk_.name_places(found, entry.target, entry.golden);
   const auto number = static_cast<std::uint32_t>(quiet_calls_.size());
   if (found.kind == Kind::shape) rearranged_[entry.target] = {number, 0};
+  if (found.kind == Kind::shape && are_exchanged(entry))
+    exchanged_ = Exchanged{number, found.module, kBehindExchanged};
   quiet_calls_.push_back(std::move(found));
   quiet_at_.emplace(entry.target, number);
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
@@ -277,10 +288,47 @@ const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) c
   return nullptr;
 }
 
+/// Whether the two operands have each other's shapes, in a call where their order matters: a difference, a
+/// quotient. The statistics of the output may be the same, as those of differences of positions are.
+bool CallRule::are_exchanged(const EntryPair& entry) const {
+  if (!pairing::is_elementwise(entry.name.operation()) || pairing::is_commutative(entry.name.operation()))
+    return false;
+  std::vector<std::string_view> ours;
+  std::vector<std::string_view> theirs;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
+    if (errors_.golden_item[i] == kNone) return false;
+    ours.push_back(target_.text(walk_.item_of(i).shape));
+    theirs.push_back(golden_.text(golden_.items[errors_.golden_item[i]].shape));
+  }
+  return ours.size() == 2 && ours[0] != ours[1] && ours[0] == theirs[1] && ours[1] == theirs[0];
+}
+
+/// An error that a call of the same module introduces just after exchanged operands is their effect.
+void CallRule::recall_exchanged(EntryPair& entry) {
+  if (!exchanged_ || entry.compound) return;
+  if (exchanged_->looks-- == 0) {
+    exchanged_.reset();
+    return;
+  }
+  if (!entry.best || !entry.best->is_evidence() || entry.best->rule != Rule::introduced || entry.touched ||
+      walk_.module_around(entry.target, entry.golden) != exchanged_->module)
+    return;
+  Finding& found = quiet_calls_[exchanged_->call];
+  exchanged_.reset();
+  if (found.entry.empty()) return;
+  const std::string_view given = std::string_view(found.text).substr(0, found.text.find(';'));
+  found.text = fmt::format("{}; error {} at {}, {} before", given, error_text(entry.e_out),
+                           walk_.target_name(entry.target), error_text(walk_.before));
+  walk_.confirm(std::exchange(found, {}), walk_.before);
+  entry.best->downstream = entry.touched = true;
+}
+
 /// Elements in another arrangement have the same statistics; an error shows only where a call combines them
 /// with other tensors. The text names the earlier call as a clue for the reader; the evidence stays where it
 /// is.
 void CallRule::recall_shape(EntryPair& entry) {
+  recall_exchanged(entry);
   const Rearranged* const ahead = rearranged_.empty() ? nullptr : rearranged_ahead(entry);
   if (ahead == nullptr) return;
   const Finding& shape = quiet_calls_[ahead->call];

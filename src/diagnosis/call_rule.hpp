@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,12 +43,20 @@ class CallRule : WalkRule {
     std::uint32_t call = 0;  // of quiet_calls_
     unsigned behind = 0;
   };
+  /// The last call with exchanged operands, and how many calls may still show the effect.
+  struct Exchanged {
+    std::uint32_t call = 0;  // of quiet_calls_
+    std::string module;
+    unsigned looks = 0;
+  };
   double judge(EntryPair& entry);
   const Rearranged* rearranged_ahead(const EntryPair& entry) const;
   bool has_effect(const EntryPair& entry, const StructuralDifference& difference, double e_out) const;
   bool is_cast_ahead(const EntryPair& entry, std::uint32_t item) const;
   bool is_finer_by_other_calls(const EntryPair& entry, const StructuralDifference& difference, double e_out);
   void await_effect(const EntryPair& entry, Finding found);
+  bool are_exchanged(const EntryPair& entry) const;
+  void recall_exchanged(EntryPair& entry);
 
   OneSidedRuns& runs_;
   GradientPaths& paths_;
@@ -58,6 +67,7 @@ class CallRule : WalkRule {
       rearranged_;  // by entry: the call, and the calls that take its outputs
   /// Entries that compute in the finer type of other calls before them: the largest error before these.
   std::unordered_map<std::uint32_t, double> retyped_;
+  std::optional<Exchanged> exchanged_;
   std::unordered_map<std::string, Repeated> repeated_;  // by the call and its argument
 };
 

@@ -74,8 +74,11 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
     parameters->by_parameters = true;
     return parameters;
   }
+  // The training decides. After it a step may evaluate or sample, in another type.
+  std::uint32_t trained = static_cast<std::uint32_t>(target.apis.size());
+  while (trained > 0 && target.parsed_name(trained - 1).direction != dump::Direction::backward) --trained;
   const auto is_output_of_product = [&](const dump::Item& item) {
-    if (item.state != dump::State::output) return false;
+    if (item.state != dump::State::output || (trained > 0 && item.api >= trained)) return false;
     const dump::EntryName name = target.parsed_name(item.api);
     return name.direction == dump::Direction::forward && pairing::is_product(name.operation());
   };

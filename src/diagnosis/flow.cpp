@@ -54,6 +54,22 @@ std::uint32_t ContentMap::find(std::uint64_t key) const {
   return key == 0 || slots_.empty() ? kUnknown : slots_[slot_of(key)].value;
 }
 
+bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item) {
+  const auto same = [&](const dump::Item& other, dump::Statistic which) {
+    const double a = measuring::number_of(side, item, which);
+    const double b = measuring::number_of(side, other, which);
+    return a == b || (std::isnan(a) && std::isnan(b));
+  };
+  for (const std::uint32_t i : side.apis[api].items()) {
+    const dump::Item& other = side.items[i];
+    if (other.state == dump::State::output && other.is_tensor && other.dtype == item.dtype &&
+        measuring::elements_of(side.text(other.shape)) == measuring::elements_of(side.text(item.shape)) &&
+        same(other, dump::kMax) && same(other, dump::kMin) && same(other, dump::kNorm))
+      return true;
+  }
+  return false;
+}
+
 std::uint32_t behind_backward(const dump::Side& side) {
   for (auto api = static_cast<std::uint32_t>(side.apis.size()); api > 0; --api) {
     const dump::EntryName name = side.parsed_name(api - 1);

@@ -53,6 +53,10 @@ class ContentMap {
   std::size_t count_ = 0;
 };
 
+/// Whether an output of the entry has the statistics of an item. This finds tensors of one value, which have
+/// no key because many entries give the same.
+bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item);
+
 /// The first entry after the last backward; the number of entries if the side has no backward.
 std::uint32_t behind_backward(const dump::Side& side);
 

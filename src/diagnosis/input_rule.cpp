@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
@@ -97,6 +96,13 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   bool known = from != kNone;
   bool golden_known = golden_from != kNone;
   if (known && golden_known) prefer_partners(index, from, golden_from);
+  if (known != golden_known && !entry.optimizer && !walk_.tensors) {
+    const std::uint32_t other = known ? alignment_.golden_of[target_.items[from].api]
+                                      : alignment_.target_of[golden_.items[golden_from].api];
+    if (other != kNone &&
+        (known ? gives_alike(golden_, other, golden_.items[partner]) : gives_alike(target_, other, item)))
+      return;  // the other side hands on the same output
+  }
   // Two states of an optimizer may happen to be equal on one side; then neither comes from the other.
   const bool updates =
       entry.optimizer || (largest_.gradients > 0 && pairing::is_in_place(entry.name.operation()));
@@ -126,6 +132,16 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
       walk_.e_of(index) < kFew * walk_.threshold * kSingleRoundoff)
     know_data(entry, index);
   if (e == 0 || (walk_.flipped && std::isinf(e))) return;
+  if (e > kFew * walk_.threshold * kSingleRoundoff &&
+      errors_.are_exchanged(entry.target, entry.name.operation())) {
+    Finding found = walk_.finding(entry, Kind::feed, Rule::source, measuring::kInfinite);
+    found.text = fmt::format("its operands are exchanged: {} {}", place_text(target_, item),
+                             difference_text(target_, item, golden_, golden_.items[partner], e));
+    found.side = "the code differs, not a kernel";
+    found.next = "exchange the operands there on one side";
+    offer(entry, index, std::move(found));
+    return;
+  }
   if (known || golden_known) {
     judge_passed_on(entry, index, known ? from : kNone, golden_known ? golden_from : kNone);
   } else {
@@ -210,8 +226,8 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
       // An unrecorded decision may have made them.
       found.confidence = std::min(found.confidence, Confidence::likely);
     } else {
-      found.text += fmt::format("; {} by at most {}", data ? "earlier data there" : "everything before it",
-                                error_text(ahead));
+      found.text += fmt::format("; {}{} by at most {}", data ? "earlier data there" : "everything before it",
+                                std::isinf(walk_.e_of(index)) ? " differs" : "", error_text(ahead));
     }
     if (found.is_evidence() && walk_.tensors && are_same_elements(index)) {
       found.text = fmt::format("{}has golden's elements in another order (error {})", origin,
@@ -231,46 +247,11 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
     // Data may be wrong besides any other fault, but all wrong data come from one loader.
     found.joined = made ? is_tainted(entry, index) : data_differs_;
     data_differs_ = data_differs_ || (!made && found.is_evidence());
-    if (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead))
+    const bool mask = made && found.is_evidence() && runs_.settle_mask(index, entry, e, ahead);
+    if (mask || (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead)))
       found.downstream = entry.touched = true;
   }
   offer(entry, index, std::move(found));
-}
-
-/// Whether a later entry reads the output of a view. Other views, calls that write into it, and communication
-/// do not count.
-bool InputRule::is_read(const EntryPair& view) const {
-  constexpr std::uint32_t kMostBehind = 256;
-  std::unordered_set<std::uint64_t> given;
-  const auto take_outputs = [&](std::uint32_t api) {
-    for (const std::uint32_t i : target_.apis[api].items()) {
-      if (walk_.item_of(i).state == State::output && walk_.item_of(i).is_tensor)
-        given.insert(walk_.target_keys.of(i));
-    }
-    given.erase(0);
-  };
-  take_outputs(view.target);
-  const auto end = std::min<std::size_t>(target_.apis.size(), std::size_t{view.target} + 1 + kMostBehind);
-  for (std::uint32_t api = view.target + 1; api < end; ++api) {
-    const std::string_view name = walk_.target_name(api);
-    const dump::EntryName parsed = walk_.target.parsed_name(api);
-    if (target_.calls.contains(name) || parsed.direction != dump::Direction::forward) continue;
-    bool takes = false;
-    bool reads = false;
-    for (const std::uint32_t i : target_.apis[api].items()) {
-      if (walk_.item_of(i).state != State::input || !given.contains(walk_.target_keys.of(i))) continue;
-      takes = true;
-      const bool written =
-          pairing::only_writes(parsed.operation()) && target_.name(walk_.item_of(i)).ends_with(".input.0");
-      reads = reads || !written;
-    }
-    if (takes && pairing::is_view(parsed.operation())) {
-      take_outputs(api);
-    } else if (reads) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// The last call of the entry's module before it: unrecorded code ran between the two or in one of them.
@@ -413,11 +394,15 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
                                 std::uint32_t golden_from) {
   const Item& item = walk_.item_of(index);
   const double e = walk_.e_of(index) * (entry.optimizer ? share_of_largest(entry, index) : 1);
-  const double u = entry.u;
   const bool known = from != kNone;
   const bool golden_known = golden_from != kNone;
   const bool partners = known && golden_known &&
                         alignment_.golden_of[target_.items[from].api] == golden_.items[golden_from].api;
+  // A cast keeps the rounding of the type that the value was computed in.
+  double u = entry.u;
+  if (known && !partners) u = std::max(u, unit_roundoff(target_.text(target_.items[from].dtype)));
+  if (golden_known && !partners)
+    u = std::max(u, unit_roundoff(golden_.text(golden_.items[golden_from].dtype)));
   if (partners && !walk_.tensors) return;  // then its error is the output's
   // Errors from statistics and errors from tensors cannot be compared with each other.
   if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
@@ -492,13 +477,15 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
           "which has no partner",
           place, error_text(e), error_text(q), producer);
     } else {
-      found.text =
-          std::isinf(e)
-              ? fmt::format("unrecorded code between {} and {} changed {}: it {}", producer,
-                            puts_out ? "its end" : "this entry", place, difference)
-              : fmt::format("unrecorded code between {} and {} changed{} {}: error {} there, {} here",
-                            producer, puts_out ? "its end" : "this entry", known ? "" : " or replaced", place,
-                            error_text(q), error_text(e));
+      // A producer is known by its contents: unrecorded code changed nothing between it and the entry.
+      const std::string origin =
+          partners ? fmt::format("unrecorded code between {} and {} changed {}", producer,
+                                 puts_out ? "its end" : "this entry", place)
+          : known  ? fmt::format("{} comes from {}, in golden from unrecorded code", place, producer)
+                   : fmt::format("{} comes from unrecorded code, in golden from {}", place, producer);
+      found.text = std::isinf(e)
+                       ? fmt::format("{}; it {}", origin, difference)
+                       : fmt::format("{}; error {} there, {} here", origin, error_text(q), error_text(e));
     }
   }
   // A tensor that the producer made of evidence is downstream. The change itself is not, unless its cause is

@@ -23,8 +23,6 @@ class InputRule : WalkRule {
   void examine(EntryPair& entry);
   void examine_module_outputs(EntryPair& entry);
 
-  bool is_read(const EntryPair& view) const;
-
  private:
   void judge(EntryPair& entry, std::uint32_t item);
   void prefer_partners(std::uint32_t item, std::uint32_t& from, std::uint32_t& golden_from) const;

@@ -271,6 +271,23 @@ void ItemErrors::exchange_operands(std::uint32_t api) {
   golden_item[operands[1]] = left;
 }
 
+bool ItemErrors::are_exchanged(std::uint32_t api, std::string_view operation) const {
+  if (!pairing::is_elementwise(operation) || pairing::is_commutative(operation)) return false;
+  std::vector<std::uint32_t> operands;
+  for (const std::uint32_t i : rank_.target.apis[api].items()) {
+    const Item& item = rank_.target.items[i];
+    if (item.state != State::input || !item.is_tensor) continue;
+    if (golden_item[i] == kNone || operands.size() == 2) return false;
+    operands.push_back(i);
+  }
+  if (operands.size() != 2) return false;
+  const auto same = [&](std::uint32_t item, std::uint32_t golden) {
+    const Measure apart = by_statistics_of(item, golden);
+    return apart.known && !apart.blind && apart.e <= kFew * kSingleRoundoff;
+  };
+  return same(operands[0], golden_item[operands[1]]) && same(operands[1], golden_item[operands[0]]);
+}
+
 /// Leaves out inputs that a call writes to without reading them: they may hold anything, like memory before
 /// its first use. Some recorders see an input that is changed in place only after the change; if the outputs
 /// are equal, the input was equal.

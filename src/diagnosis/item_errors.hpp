@@ -69,6 +69,8 @@ class ItemErrors {
   /// value.
   measuring::Measure by_statistics_of(std::uint32_t item, std::uint32_t golden, double factor = 1) const;
 
+  /// Whether two operands whose order matters have each other's contents, as in `b - a` for `a - b`.
+  bool are_exchanged(std::uint32_t api, std::string_view operation) const;
   std::uint32_t entry_named(std::string_view name) const;
   /// The forward entry of a backward one, or kNone.
   std::uint32_t forward_of(std::uint32_t backward_api) const;

@@ -40,6 +40,25 @@ double coarsest_of(const Side& side, std::uint32_t api) {
   return u;
 }
 
+/// Whether a mask may be an output of one of the entries, or its negation: it has as many elements, and as
+/// many of them are true or false.
+bool may_give(const Side& side, const std::vector<std::uint32_t>& entries, const dump::Item& mask) {
+  const auto count = side.counts.find(mask.name);
+  const double elements = static_cast<double>(measuring::elements_of(side.text(mask.shape)));
+  for (const std::uint32_t api : entries) {
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const dump::Item& item = side.items[i];
+      const auto given = side.counts.find(item.name);
+      if (item.state != State::output || count == side.counts.end() || given == side.counts.end()) continue;
+      if (side.text(item.dtype) == side.text(mask.dtype) &&
+          static_cast<double>(measuring::elements_of(side.text(item.shape))) == elements &&
+          (given->second == count->second || given->second + count->second == elements))
+        return true;
+    }
+  }
+  return false;
+}
+
 std::string count_of(std::size_t times) {
   return times == 1 ? std::string("once") : human_count(times) + " times";
 }
@@ -195,7 +214,15 @@ void OneSidedRuns::look(EntryPair& entry) {
     // does the optimizer, nor an output of an entry that was itself called differently.
     if (entry.touched || entry.tainted || entry.optimizer) continue;
     const bool own = entry.best && entry.best->is_evidence() && entry.best->rule == Rule::structure;
-    const double error = own ? entry.worst_in : std::max(entry.worst_in, entry.e_out);
+    double error = own ? entry.worst_in : std::max(entry.worst_in, entry.e_out);
+    // Masks have the same statistics wherever as many elements are true; the call that takes one may give
+    // whole numbers.
+    const bool takes = !own && takes_from(entry, run);
+    if (takes) {
+      for (const std::uint32_t item : target_.apis[entry.target].items()) {
+        if (walk_.item_of(item).state == State::output) error = std::max(error, walk_.e_of(item));
+      }
+    }
     const double limit = std::max(run.error, trained_error()) + run.u;
     // Different operations for the same result have different roundings.
     const bool rewritten = !run.target.empty() && !run.golden.empty();
@@ -203,11 +230,20 @@ void OneSidedRuns::look(EntryPair& entry) {
         std::max((rewritten ? kThresholdStatistics : walk_.threshold) * limit, of_steps(run, entry.u))) {
       settle(run, walk_.target_name(entry.target), error, run.error);
       // The run caused the wrong input.
-      if (entry.best && entry.best->rule == Rule::source) entry.best->downstream = true;
+      if (entry.best && (takes || entry.best->rule == Rule::source)) entry.best->downstream = true;
     } else if (own) {
       run.looks = 0;  // that call may cause the differences from here on
     }
   }
+}
+
+bool OneSidedRuns::takes_from(const EntryPair& entry, const Run& run) {
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    if (walk_.item_of(i).state != State::input) continue;
+    const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
+    if (from != ContentMap::kUnknown && run_of_target(target_.items[from].api) == &run) return true;
+  }
+  return false;
 }
 
 /// Reports a run. An empty `consumer` means that no effect was seen.
@@ -242,7 +278,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
     found.confidence = Confidence::likely;
     found.joined = walk_.any_evidence;
     found.text =
-        fmt::format("{} of both runs were not paired, and nothing is known of what they compute", ours);
+        fmt::format("both runs call {} here, but the calls could not be paired and are not compared", ours);
   } else if (both) {
     found.text = fmt::format("{} {} where golden {} {}", verb, ours, verb, theirs);
   } else if (run.target.empty()) {
@@ -412,6 +448,17 @@ bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry
     return true;
   }
   return false;
+}
+
+bool OneSidedRuns::settle_mask(std::uint32_t target_item, const EntryPair& entry, double error,
+                               double before) {
+  const auto run = std::find_if(runs_.rbegin(), runs_.rend(), [&](const Run& each) {
+    return !each.settled && may_give(target_, each.target, walk_.item_of(target_item)) &&
+           may_give(golden_, each.golden, golden_.items[errors_.golden_item[target_item]]);
+  });
+  if (run == runs_.rend()) return false;
+  settle(*run, walk_.target_name(entry.target), error, before);
+  return true;
 }
 
 OneSidedRuns::Run* OneSidedRuns::run_that_takes(

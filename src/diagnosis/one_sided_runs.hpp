@@ -51,6 +51,9 @@ class OneSidedRuns : WalkRule {
   void settle(Run& run, std::string_view consumer, double error, double before, std::string_view given = {});
   bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
                       std::string_view given = {});
+  /// The same for a wrong mask that unrecorded code made of the output of an exchanged comparison, by a
+  /// negation or a view. False if it fits none.
+  bool settle_mask(std::uint32_t target_item, const EntryPair& entry, double error, double before);
   /// Reports the run that takes the output of a call, if the gradient that arrives at the call is wrong.
   bool settle_behind(std::uint32_t forward, const EntryPair& backward, double error, double before);
   const std::vector<Run>& runs() const { return runs_; }
@@ -64,6 +67,7 @@ class OneSidedRuns : WalkRule {
   void finish();
 
  private:
+  bool takes_from(const EntryPair& entry, const Run& run);
   bool is_left_out(bool is_target, std::uint32_t api) const;
   bool is_of_optimizer(bool is_target, std::uint32_t api) const;
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);

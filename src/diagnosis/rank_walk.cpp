@@ -155,7 +155,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   }
   // A view that no later call reads may be of memory that the program has not written yet.
   if (entry.best && entry.best->is_evidence() && pairing::is_view(entry.name.operation()) &&
-      !inputs_.is_read(entry)) {
+      !walk_.is_read(entry)) {
     entry.best.reset();
     walk_.errors.leave_out(entry.target);
     entry.e_in = entry.e_out = entry.worst_in = 0;

@@ -141,6 +141,8 @@ Rewrites::Cone Rewrites::cone_of(const ContentKeys& keys, std::uint32_t api) con
 /// half the square of errors in all directions.
 bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double error) const {
   if (walk_.target_keys.of(target_item) == 0) return false;
+  // The norm of a mask shows nothing else.
+  if (is_masked(golden_, golden_.items[golden_item])) return false;
   const Item& ours = target_.items[target_item];
   const Item& theirs = golden_.items[golden_item];
   if (elements_of(target_.text(ours.shape)) != elements_of(golden_.text(theirs.shape))) return false;

@@ -281,6 +281,39 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
   return found;
 }
 
+bool Walk::is_read(const EntryPair& view) const {
+  constexpr std::uint32_t kMostBehind = 256;
+  std::unordered_set<std::uint64_t> given;
+  const auto take_outputs = [&](std::uint32_t api) {
+    for (const std::uint32_t i : target.apis[api].items()) {
+      if (item_of(i).state == State::output && item_of(i).is_tensor) given.insert(target_keys.of(i));
+    }
+    given.erase(0);
+  };
+  take_outputs(view.target);
+  const auto end = std::min<std::size_t>(target.apis.size(), std::size_t{view.target} + 1 + kMostBehind);
+  for (std::uint32_t api = view.target + 1; api < end; ++api) {
+    const std::string_view name = target_name(api);
+    const dump::EntryName parsed = target.parsed_name(api);
+    if (target.calls.contains(name) || parsed.direction != dump::Direction::forward) continue;
+    bool takes = false;
+    bool reads = false;
+    for (const std::uint32_t i : target.apis[api].items()) {
+      if (item_of(i).state != State::input || !given.contains(target_keys.of(i))) continue;
+      takes = true;
+      const bool written =
+          pairing::only_writes(parsed.operation()) && target.name(item_of(i)).ends_with(".input.0");
+      reads = reads || !written;
+    }
+    if (takes && pairing::is_view(parsed.operation())) {
+      take_outputs(api);
+    } else if (reads) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void Walk::remember(std::uint32_t api, double excess) {
   if (!(excess > out.largest_excess) || excess >= threshold) return;
   records.emplace_back(order_of(api), excess);

@@ -170,6 +170,9 @@ struct Walk {
   bool checksums_differ(std::uint32_t item) const;
   bool input_checksums_differ(const EntryPair& entry) const;
   void measure_inputs(EntryPair& entry) const;
+  /// Whether a later entry reads the output of a view. Other views, calls that write into it, and
+  /// communication do not count.
+  bool is_read(const EntryPair& view) const;
 
   /// The module around an entry; if one side alone has the entry, the other number is kNone.
   std::string module_around(std::uint32_t target_api, std::uint32_t golden_api) const;

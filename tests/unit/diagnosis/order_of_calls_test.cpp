@@ -2,8 +2,11 @@
 // Calls in another order, and a step that one side did not finish.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "diagnosis/rank_diagnosis.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
@@ -14,7 +17,10 @@ using testing::DumpText;
 using testing::first;
 using testing::modules_of;
 using testing::no_evidence;
+using testing::rough;
+using testing::scalar;
 using testing::tensor;
+using testing::Texts;
 using testing::Two;
 
 namespace {
@@ -112,6 +118,152 @@ TEST_CASE("a step that failed before its backward is no other code") {
   CHECK(no_evidence(rank));
   REQUIRE(!rank.notes.empty());
   CHECK(rank.notes[0].find("before its backward, after Functional.linear.0.forward") != std::string::npos);
+}
+
+TEST_CASE("terms of a sum pair by what they scale") {
+  const auto run = [](const std::string& of_one, const std::string& of_other, bool in_order, double error) {
+    Two two;
+    two.forward("Functional.linear.0.forward", {tensor(1)}, {rough(2, error)}, {tensor(1)}, {tensor(2)});
+    two.forward("Functional.linear.1.forward", {tensor(1)}, {tensor(3)}, {tensor(1)}, {tensor(3)});
+    two.golden.forward("Tensor.__rmul__.0.forward", {tensor(2), scalar("float", "0.5")}, {tensor(1)});
+    two.golden.forward("Tensor.__rmul__.1.forward", {tensor(3), scalar("float", "0.2")}, {tensor(0.6)});
+    const bool same = of_one == "0.5";
+    DumpText& side = two.target;
+    const std::string one = rough(2, error);
+    if (in_order) side.forward("Tensor.__rmul__.0.forward", {one, scalar("float", of_one)}, {tensor(0.4)});
+    side.forward(in_order ? "Tensor.__rmul__.1.forward" : "Tensor.__rmul__.0.forward",
+                 {tensor(3), scalar("float", of_other)}, {tensor(same ? 0.6 : 1.5)});
+    if (!in_order)
+      side.forward("Tensor.__rmul__.1.forward", {one, scalar("float", of_one)}, {rough(1, error)});
+    two.forward("Tensor.__add__.0.forward", {tensor(same ? 0.6 : 1.5), tensor(same ? 1 : 0.4)},
+                {rough(same ? 1.5 : 1.7, error)}, {tensor(1), tensor(0.6)}, {tensor(1.5)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(run("0.5", "0.2", false, 0)));
+  CHECK(no_evidence(run("0.5", "0.2", false, 1e-7)));  // as in a later step
+  const RankDiagnosis exchanged = run("0.2", "0.5", true, 0);
+  CHECK(first(exchanged).entry == "Tensor.__rmul__.0.forward");
+  CHECK(first(exchanged).kind == Kind::argument);
+}
+
+TEST_CASE("a copy of a model that no recorder hooks makes the same calls") {
+  const auto run = [](double weight) {
+    Two two;
+    const std::string taken = tensor(weight, "[64, 64]");
+    const std::string kept = tensor(1, "[64, 64]");
+    two.forward("Functional.linear.0.forward", {tensor(5), kept}, {tensor(6)}, {tensor(5), kept},
+                {tensor(6)});
+    two.backward("Functional.linear.0.backward", {tensor(7)}, {tensor(8)}, {tensor(7)}, {tensor(8)});
+    two.forward("Functional.linear.1.forward", {tensor(2), taken}, {tensor(3 * weight)}, {tensor(2), kept},
+                {tensor(3)});
+    two.forward("Functional.silu.0.forward", {tensor(3 * weight)}, {tensor(4 * weight)}, {tensor(3)},
+                {tensor(4)});
+    const testing::Construct ours =
+        modules_of({{"Functional.linear.0.forward", "Module.fc.Linear.forward.0"},
+                    {"Functional.linear.1.forward", "Module.fc.Linear.forward.1"}});
+    const testing::Construct theirs =
+        modules_of({{"Functional.linear.0.forward", "Module.fc.Linear.forward.0"}});
+    return diagnosed(
+        two,
+        [&](testing::Asked& asked) {
+          measuring::MeasuredRank& rank = asked.rank;
+          rank.golden_construct = theirs;
+          rank.alignment = std::make_shared<const pairing::Alignment>(
+              pairing::align(rank.target, rank.golden, &ours->table(), &theirs->table()));
+          CHECK(rank.alignment->golden_of == std::vector<std::uint32_t>{0, 1, 2, 3});
+        },
+        ours);
+  };
+  CHECK(no_evidence(run(1)));
+  const RankDiagnosis rank = run(1.2);
+  CHECK(first(rank).entry == "Functional.linear.1.forward");
+  CHECK(first(rank).place == "input.1");
+}
+
+TEST_CASE("exchanged operands") {
+  SUBCASE("by their contents") {
+    Two two;
+    two.forward("Functional.linear.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    two.forward("Tensor.__sub__.0.forward", {tensor(2), tensor(5)}, {tensor(-3)}, {tensor(5), tensor(2)},
+                {tensor(3)});
+    const RankDiagnosis rank = diagnosed(two);
+    CHECK(first(rank).entry == "Tensor.__sub__.0.forward");
+    CHECK(first(rank).text.starts_with("its operands are exchanged: input.0 differs by"));
+  }
+  SUBCASE("by their shapes, where the effect shows at a later call") {
+    const auto at = [](std::string_view shape) { return tensor(1, shape, "torch.int64"); };
+    for (const double error : {0.0, 1e-2}) {
+      Two two;
+      two.forward("Tensor.__sub__.0.forward", {at("[8, 1]"), at("[1, 8]")}, {at("[8, 8]")},
+                  {at("[1, 8]"), at("[8, 1]")}, {at("[8, 8]")});
+      two.forward("Functional.embedding.0.forward", {at("[8, 8]"), tensor(3, "[9, 4]")}, {tensor(4)},
+                  {at("[8, 8]"), tensor(3, "[9, 4]")}, {tensor(4)});
+      two.forward("Tensor.__mul__.0.forward", {tensor(4), tensor(2)}, {rough(6, error)},
+                  {tensor(4), tensor(2)}, {tensor(6)});
+      const RankDiagnosis rank = diagnosed(two);
+      CHECK(no_evidence(rank) == (error == 0));
+      CHECK(first(rank).entry == "Tensor.__sub__.0.forward");
+      if (error > 0)
+        CHECK(first(rank).text.find("at Tensor.__mul__.0.forward, 0 before") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("an exchanged comparison shows where its mask is used") {
+  const auto mask = [](int count, std::string_view shape) {
+    return R"({"type": "torch.Tensor", "dtype": "torch.bool", "shape": )" + std::string(shape) +
+           R"(, "Max": true, "Min": false, "Mean": null, "Norm": null, "True_count": )" +
+           std::to_string(count) + "}";
+  };
+  const auto labels = [](double size) { return tensor(size, "[4]", "torch.int64"); };
+  Two two;
+  const Texts compared = {tensor(1, "[4]"), scalar("float", "0.3")};
+  std::string consumer = "Tensor.masked_fill.0.forward";
+  SUBCASE("with as many elements") {
+    two.target.forward("Tensor.__gt__.0.forward", compared, {mask(2, "[4]")});
+    two.golden.forward("Tensor.__lt__.0.forward", compared, {mask(2, "[4]")});
+    two.forward(consumer, {labels(2), mask(2, "[4]")}, {labels(5)}, {labels(2), mask(2, "[4]")}, {labels(4)});
+  }
+  SUBCASE("behind a negation and a view that are not recorded, and other calls") {
+    two.target.forward("Tensor.__le__.0.forward", compared, {mask(3, "[4]")});
+    two.golden.forward("Tensor.__lt__.0.forward", compared, {mask(2, "[4]")});
+    for (int i = 0; i < 12; ++i)
+      two.forward("Functional.linear." + std::to_string(i) + ".forward", {tensor(10 + i)}, {tensor(11 + i)},
+                  {tensor(10 + i)}, {tensor(11 + i)});
+    two.forward(consumer, {tensor(22), mask(1, "[1, 4]")}, {tensor(25)}, {tensor(22), mask(2, "[1, 4]")},
+                {tensor(24)});
+  }
+  const RankDiagnosis rank = diagnosed(two);
+  CHECK(first(rank).kind == Kind::exchanged);
+  CHECK(first(rank).confidence == Confidence::certain);
+  CHECK(first(rank).text.find("at " + consumer + ", 0 before") != std::string::npos);
+  CHECK(testing::is_one_cause(rank));
+}
+
+TEST_CASE("a cast keeps the rounding of the type that the value was computed in") {
+  for (const double error : {1e-3, 0.5}) {
+    CAPTURE(error);
+    Two two;
+    const auto half = [](double size) { return tensor(size, "[4, 64]", "torch.bfloat16"); };
+    two.forward("Functional.linear.0.forward", {half(1)}, {half(2)}, {half(1)}, {half(2)});
+    // In golden a part of a larger product that no recorder saw.
+    two.forward("Tensor.pow.0.forward", {tensor(2)}, {tensor(4)}, {rough(2, error)}, {rough(4, 2 * error)});
+    CHECK(no_evidence(diagnosed(two)) == (error < 0.1));
+  }
+}
+
+TEST_CASE("the training says in which type a run computes, not the sampling that follows") {
+  Two two;
+  int number = 0;
+  const auto product = [&](std::string_view ours, double error) {
+    const std::string name = "Functional.linear." + std::to_string(number++) + ".forward";
+    two.forward(name, {tensor(1), tensor(3, "[64, 64]")}, {rough(2, error, "[4, 64]", ours)},
+                {tensor(1), tensor(3, "[64, 64]")}, {tensor(2, "[4, 64]", "torch.bfloat16")});
+  };
+  for (int i = 0; i < 6; ++i) product("torch.float32", 1e-3);
+  two.backward("Functional.linear.0.backward", {tensor(7)}, {tensor(8)}, {tensor(7)}, {tensor(8)});
+  for (int i = 0; i < 6; ++i) product("torch.bfloat16", 0);
+  CHECK(no_evidence(diagnosed(two)));
 }
 
 }  // namespace msprobe::diagnosis::order_of_calls_test

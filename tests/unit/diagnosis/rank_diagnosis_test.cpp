@@ -290,7 +290,7 @@ TEST_CASE("calls that could not be paired are not said to be others") {
     alignment.golden_of[1] = alignment.target_of[1] = pairing::kNone;
     asked.rank.alignment = std::make_shared<const Alignment>(std::move(alignment));
   }));
-  CHECK(found.text.starts_with("Functional.gelu of both runs were not paired"));
+  CHECK(found.text.starts_with("both runs call Functional.gelu here, but the calls could not be paired"));
   CHECK(found.confidence == Confidence::likely);
   CHECK(found.side.empty());
 }
