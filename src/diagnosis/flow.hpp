@@ -53,8 +53,8 @@ class ContentMap {
   std::size_t count_ = 0;
 };
 
-/// Whether an output of the entry has the statistics of an item. This finds tensors of one value, which have
-/// no key because many entries give the same.
+/// Whether an item of one value, which has no key because many entries give the same, is an output of the
+/// entry.
 bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item);
 
 /// The first entry after the last backward; the number of entries if the side has no backward.
