@@ -288,7 +288,11 @@ class Conclusion {
   /// or communication leads to it.
   bool is_consequence(const Placed& placed) const {
     if (firsts_.empty()) return false;
-    if (placed.finding.downstream || placed.finding.joined) return true;
+    // A rank may show the culprit of another one beside its consequences.
+    const bool same = std::any_of(out_.findings.begin(), out_.findings.end(), [&](const Finding& first) {
+      return first.rank != placed.finding.rank && same_fault(first, placed.finding);
+    });
+    if ((placed.finding.downstream && !same) || placed.finding.joined) return true;
     const auto& [step, layer, by_call, since] = placed.moment;
     for (const auto& [moment, rank] : firsts_) {
       if (std::get<0>(moment) < step) return true;

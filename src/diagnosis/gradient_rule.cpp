@@ -393,9 +393,7 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     }
     walk_.gradient_items.put(walk_.target_keys.of(i), i);
     largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
-    history_.gradient_traces[gradient_key(entry.name.base, target_.name(walk_.item_of(i)))] = {
-        errors_.e[i], number_of(target_, walk_.item_of(i), dump::kMean),
-        number_of(golden_, golden_.items[errors_.golden_item[i]], dump::kMean)};
+    trace(entry, i);
     if (explained) continue;
     const double scale = gradient_scale(entry, i);
     if (scale == 0) continue;
@@ -406,6 +404,20 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     entry.best->text +=
         "; it agrees after the pass before: if the gradients of this step's backward passes accumulate, "
         "compare how they are cleared, scaled or replaced between them";
+}
+
+/// Remembers a gradient for the next step.
+void GradientRule::trace(const EntryPair& entry, std::uint32_t index) {
+  const dump::Item& item = walk_.item_of(index);
+  const dump::Item& golden_item = golden_.items[errors_.golden_item[index]];
+  if (!taken_tensors_) taken_tensors_.emplace(target_, golden_);
+  history_.gradient_traces[gradient_key(entry.name.base, target_.name(item))] = {
+      .error = errors_.e[index],
+      .target_mean = number_of(target_, item, dump::kMean),
+      .golden_mean = number_of(golden_, golden_item, dump::kMean),
+      .target_taken = taken_tensors_->first.mean_of(pairing::name_in_model(target_, item), item),
+      .golden_taken =
+          taken_tensors_->second.mean_of(pairing::name_in_model(golden_, golden_item), golden_item)};
 }
 
 /// Whether a gradient that accumulates in a step differs on the way, while the optimizer takes the same. One

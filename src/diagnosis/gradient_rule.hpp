@@ -14,6 +14,7 @@
 #include "diagnosis/output_rule.hpp"
 #include "diagnosis/rewrites.hpp"
 #include "diagnosis/step_rule.hpp"
+#include "diagnosis/taken_gradients.hpp"
 #include "diagnosis/walk.hpp"
 #include "dump/side.hpp"
 
@@ -48,6 +49,7 @@ class GradientRule : WalkRule {
   double accumulated(const EntryPair& entry, std::uint32_t item);
   bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
   std::string wrong_backward(std::uint32_t forward, double ahead, double onset) const;
+  void trace(const EntryPair& entry, std::uint32_t item);
   bool agreed_before(const EntryPair& entry) const;
   bool is_reduced_otherwise(const EntryPair& entry, std::uint32_t item);
   double best_match(const EntryPair& entry, std::uint32_t item, double enough) const;
@@ -58,6 +60,7 @@ class GradientRule : WalkRule {
   GradientPaths& paths_;
   CallRule& calls_;
   OutputRule& outputs_;
+  std::optional<std::pair<TakenTensors, TakenTensors>> taken_tensors_;  // known once they were asked for
   /// Norms that the optimizers of both sides take, by parameter; known once they were asked for.
   std::optional<std::pair<std::map<std::string, double>, std::map<std::string, double>>> taken_;
   std::optional<double> largest_gradient_;  // of golden's parameters: the largest root mean square

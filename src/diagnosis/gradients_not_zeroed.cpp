@@ -2,9 +2,12 @@
 // Gradients of parameters that one side adds to those of the step before, or of the pass before in a step,
 // and the other clears: optimizer.zero_grad() is missing, or comes at another place. A mean is linear: the
 // mean of such a gradient is larger than golden's by the mean of the gradient before, for every parameter.
+// What remains of a step is what the optimizer took, which a reduction or clipping may have changed after the
+// backward.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <string>
@@ -30,7 +33,7 @@ enum class Before : std::uint8_t { step, pass };
 struct Account {
   std::vector<std::uint32_t> like;
   std::vector<std::uint32_t> unlike;
-  std::set<std::uint64_t> parameters;  // of `like`
+  std::set<std::uint64_t> parameters;  // of `like`: a step may have several backward passes
   double by_chance = 1;                // the probability that all of `like` agree by chance
 };
 /// The difference of a gradient's means on the two sides.
@@ -39,8 +42,7 @@ struct MeanDifference {
   double error = 0;
   double target = 0;
   double golden = 0;
-  double target_before = 0;
-  double golden_before = 0;
+  GradientTrace before = {};
   double allowance(double other) const { return kAlike * std::abs(other) + error; }
   // NaN compares as false.
   bool equals(double other) const { return std::abs(value - other) <= allowance(other); }
@@ -48,7 +50,15 @@ struct MeanDifference {
   bool is_clear() const {
     return std::abs(value) > kClearMean * error && !equals(golden) && !equals(-target);
   }
-  bool is_before(double before) const { return std::abs(before) > kClearMean * error && equals(before); }
+  /// The mean of the step before, of one side, that the difference is; 0 if it is none.
+  double mean_before(bool of_target) const {
+    const double sign = of_target ? 1 : -1;
+    for (const double mean : of_target ? std::array{before.target_taken, before.target_mean}
+                                       : std::array{before.golden_taken, before.golden_mean}) {
+      if (std::abs(mean) > kClearMean * error && equals(sign * mean)) return sign * mean;
+    }
+    return 0;
+  }
 };
 
 /// `index`: an item with a partner.
@@ -67,8 +77,7 @@ MeanDifference difference(const StepView& step, std::uint32_t index, const Gradi
           .error = rounded * norm / std::sqrt(elements) + tolerance.mean * std::abs(theirs),
           .target = ours,
           .golden = theirs,
-          .target_before = before.target_mean,
-          .golden_before = before.golden_mean};
+          .before = before};
 }
 
 /// The gradients of both sides, compared with those before.
@@ -84,8 +93,8 @@ struct Accounts {
       return;
     }
     for (Account* each : {&target, &golden}) {
-      const double mean = each == &target ? found.target_before : -found.golden_before;
-      const bool like = found.is_before(mean);
+      const double mean = found.mean_before(each == &target);
+      const bool like = mean != 0;
       (like ? each->like : each->unlike).push_back(index);
       if (!like) continue;
       each->by_chance *= found.allowance(mean) / std::abs(mean);

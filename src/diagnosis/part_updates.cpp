@@ -8,6 +8,7 @@
 
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
+#include "pairing/updates.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -21,7 +22,9 @@ using Sizes = std::map<std::string_view, std::vector<std::uint64_t>>;
 Sizes sizes_taken(const Side& side, const dump::ConstructTable& construct) {
   Sizes sizes;
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    if (!dump::is_of_optimizer(construct.parent(side.text(side.apis[api].name)))) continue;
+    // Calls that clip gradients also take a list of their norms, which is shorter where parameters have no
+    // gradient.
+    if (construct.parent(side.text(side.apis[api].name)) != pairing::kOptimizer) continue;
     const dump::EntryName name = side.parsed_name(api);
     for (const std::uint32_t i : side.apis[api].items()) {
       if (side.items[i].state != State::input || !side.items[i].is_tensor) continue;

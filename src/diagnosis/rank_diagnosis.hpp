@@ -45,6 +45,8 @@ struct GradientTrace {
   float error = 0;
   double target_mean = NAN;
   double golden_mean = NAN;
+  double target_taken = NAN;  // means of what the optimizers take, after reductions and clipping
+  double golden_taken = NAN;
 };
 /// The key of a gradient: the module and the parameter, which have the same names in every step.
 std::uint64_t gradient_key(std::string_view module, std::string_view item_name);

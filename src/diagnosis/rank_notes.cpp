@@ -191,18 +191,13 @@ void take_notes(Walk& walk) {
     walk.out.notes.push_back(
         fmt::format("{}: gradients are compared with that factor, {:.6g}, taken out", scales, scale->factor));
   }
-  const auto updates =
-      std::count(walk.alignment.target_update_alone.begin(), walk.alignment.target_update_alone.end(), true) +
-      std::count(walk.alignment.golden_update_alone.begin(), walk.alignment.golden_update_alone.end(), true);
-  if (updates > 0) {
-    walk.out.notes.push_back(
-        updates == 1
-            ? "1 call of an optimizer updates a parameter that only one run updates: it is not compared"
-            : fmt::format(
-                  "{} calls of an optimizer update parameters that only one run updates: they are not "
-                  "compared",
-                  human_count(static_cast<std::uint64_t>(updates))));
-  }
+  const auto alone = [](const std::vector<bool>& calls) {
+    return std::find(calls.begin(), calls.end(), true) != calls.end();
+  };
+  if (alone(walk.alignment.target_update_alone) || alone(walk.alignment.golden_update_alone))
+    walk.out.notes.emplace_back(
+        "calls of an optimizer without a known counterpart are not compared: one run may update other "
+        "parameters");
   if (walk.others_parameters > 0) {
     walk.out.notes.push_back(fmt::format(
         "{} of another name than the call of golden that it is paired with, and its other inputs differ, "

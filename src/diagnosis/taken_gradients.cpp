@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
@@ -12,6 +13,12 @@
 #include "pairing/places.hpp"
 
 namespace msprobe::diagnosis {
+namespace {
+
+/// Two norms of one tensor, taken by two kernels, agree to this part. Chosen, not measured.
+constexpr double kSameNorm = 1e-5;
+
+}  // namespace
 
 using measuring::kInfinite;
 using measuring::number_of;
@@ -24,6 +31,35 @@ std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimiz
     }
   }
   return norms;
+}
+
+TakenTensors::TakenTensors(const dump::Side& side) : side_(side) {
+  for (const dump::OptimizerSettings& optimizer : side.header.training.optimizers)
+    norms_.merge(taken_norms(optimizer));
+  if (norms_.empty()) return;
+  for (std::uint32_t api = behind_backward(side); api < side.apis.size(); ++api) {
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const dump::Item& item = side.items[i];
+      if (item.state != dump::State::input || !item.is_tensor) continue;
+      if (const double norm = number_of(side, item, dump::kNorm); norm > 0) items_.emplace(norm, i);
+    }
+  }
+}
+
+double TakenTensors::mean_of(const std::string& parameter, const dump::Item& given) const {
+  const auto taken = norms_.find(parameter);
+  if (taken == norms_.end()) return NAN;
+  const double norm = taken->second;
+  // What an optimizer computes of a gradient may have its norm, as its magnitude has; it comes later.
+  std::uint32_t first = pairing::kNone;
+  for (auto each = items_.lower_bound(norm * (1 - kSameNorm));
+       each != items_.end() && each->first <= norm * (1 + kSameNorm); ++each) {
+    if (side_.text(side_.items[each->second].shape) == side_.text(given.shape))
+      first = std::min(first, each->second);
+  }
+  return first != pairing::kNone
+             ? number_of(side_, side_.items[first], dump::kMean)
+             : number_of(side_, given, dump::kMean) * norm / number_of(side_, given, dump::kNorm);
 }
 
 double difference_of_taken(const dump::Side& target, const dump::Side& golden) {

@@ -41,6 +41,20 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
 /// The norms that an optimizer takes, by parameter, as far as they are known.
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer);
 
+/// The tensors that optimizers take as gradients, as far as their calls are recorded.
+class TakenTensors {
+ public:
+  explicit TakenTensors(const dump::Side& side);
+  /// The mean of the gradient of a parameter as its optimizer takes it, after reductions and clipping.
+  /// Without its tensor, the mean that the backward gave, changed as the norm is. NaN: not known.
+  double mean_of(const std::string& parameter, const dump::Item& given) const;
+
+ private:
+  const dump::Side& side_;
+  std::map<std::string, double> norms_;         // by parameter
+  std::multimap<double, std::uint32_t> items_;  // by norm: what calls behind the backward take
+};
+
 /// The largest difference of the norms that the optimizers of both sides take; infinite where they take
 /// gradients of other parameters, or where a side has no optimizer step or several. A gradient that is small
 /// beside the largest may cancel, so that its error counts less.

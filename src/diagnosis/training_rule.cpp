@@ -20,6 +20,7 @@
 #include "diagnosis/taken_gradients.hpp"
 #include "dump/side.hpp"
 #include "pairing/places.hpp"
+#include "pairing/updates.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::diagnosis {
@@ -96,6 +97,56 @@ bool is_other_name(const Training& training, const std::string& name) {
   return std::any_of(tied.begin(), tied.end(), [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   });
+}
+
+/// How many parameters of a model have these names.
+std::size_t parameters_of(const Training& training, const std::vector<std::string>& names) {
+  std::size_t count = names.size();
+  for (const std::vector<std::string>& tied :
+       training.tied.value_or(std::vector<std::vector<std::string>>{})) {
+    const auto same =
+        static_cast<std::size_t>(std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+          return std::find(tied.begin(), tied.end(), name) != tied.end();
+        }));
+    count -= std::max<std::size_t>(same, 1) - 1;
+  }
+  return count;
+}
+
+/// For each optimizer step, the step of the other side that holds most of its parameters, each of them once;
+/// of those that hold none, the next one. Two optimizers may step in another order. The count of the other
+/// side's steps means that none is left.
+std::vector<std::size_t> pairs_of(const std::vector<OptimizerSettings>& ours,
+                                  const std::vector<OptimizerSettings>& theirs) {
+  std::vector<std::set<std::string>> names;
+  for (const OptimizerSettings& other : theirs) {
+    std::set<std::string>& own = names.emplace_back();
+    for (const auto& [name, group] : groups_by_parameter(other)) own.insert(name);
+  }
+  std::vector<std::size_t> partners(ours.size(), theirs.size());
+  std::vector<bool> taken(theirs.size());
+  const auto take = [&](std::size_t i, std::size_t other) {
+    partners[i] = other;
+    if (other < taken.size()) taken[other] = true;
+  };
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Groups own = groups_by_parameter(ours[i]);
+    std::size_t most = 0;
+    std::size_t best = theirs.size();
+    for (std::size_t other = 0; other < theirs.size(); ++other) {
+      const auto common = static_cast<std::size_t>(std::count_if(
+          own.begin(), own.end(), [&](const auto& each) { return names[other].contains(each.first); }));
+      if (taken[other] || common <= most) continue;
+      most = common;
+      best = other;
+    }
+    take(i, best);
+  }
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (partners[i] == theirs.size())
+      take(i, static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin()));
+  }
+  return partners;
 }
 
 std::set<std::string> names_of(const Side& side, const Training& training) {
@@ -182,6 +233,27 @@ std::uint32_t TrainingRule::first_of_optimizer() const {
   return behind_backward(target_);
 }
 
+/// The first call of the optimizer itself, behind those that clip gradients.
+std::uint32_t TrainingRule::behind_clipping() const {
+  std::uint32_t behind = behind_backward(target_);
+  for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
+    const std::string_view parent = walk_.construct->parent(walk_.target_name(api));
+    if (parent == pairing::kOptimizer) return api;
+    if (dump::is_of_optimizer(parent)) behind = std::max(behind, api + 1);
+  }
+  return behind;
+}
+
+/// Whether evidence shows another call, or another argument of a call, among those that clip gradients.
+bool TrainingRule::is_clipped_otherwise() const {
+  const std::uint64_t from = 2 * std::uint64_t{first_of_optimizer()};
+  const std::uint64_t to = 2 * std::uint64_t{behind_clipping()};
+  return std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [&](const Finding& each) {
+    return each.is_evidence() && each.rule == Rule::structure && each.kind != Kind::optimizer &&
+           each.order >= from && each.order <= to;
+  });
+}
+
 /// Reports a finding of this rule. `at`: the entry before which it applies.
 void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concerned, const About& about) {
   Finding finding;
@@ -189,8 +261,8 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.rule = Rule::structure;
   finding.confidence = about.confidence;
   finding.excess = measuring::kInfinite;
-  // This order comes before the entries that golden alone has there.
-  finding.order = 2 * std::uint64_t{at} - (at > 0 ? 1 : 0);
+  // This order comes before the entries that golden alone has there, unless the finding follows from them.
+  finding.order = 2 * std::uint64_t{at} - (at > 0 && !about.behind ? 1 : 0);
   finding.entry = "optimizer";
   finding.step = walk_.out.step;
   finding.rank = walk_.out.rank;
@@ -220,7 +292,7 @@ void TrainingRule::compare_tied() {
       tied_.insert(names.begin(), names.end());
       found(0,
             fmt::format("{} are one parameter in {}, {} in {}", list_of(names), ours ? "this run" : "golden",
-                        names.size(), ours ? "golden" : "this run"),
+                        parameters_of(apart, names), ours ? "golden" : "this run"),
             names.size(), {.next = "tie the weights on both sides, or on neither"});
     }
   };
@@ -229,16 +301,19 @@ void TrainingRule::compare_tied() {
 }
 
 void TrainingRule::compare_optimizers() {
-  const std::size_t both = std::min(target_training_.optimizers.size(), golden_training_.optimizers.size());
-  for (std::size_t i = 0; i < both; ++i)
-    compare(target_training_.optimizers[i], golden_training_.optimizers[i]);
+  const std::vector<std::size_t> partners =
+      pairs_of(target_training_.optimizers, golden_training_.optimizers);
+  for (std::size_t i = 0; i < partners.size(); ++i) {
+    if (partners[i] < golden_training_.optimizers.size())
+      compare(target_training_.optimizers[i], golden_training_.optimizers[partners[i]]);
+  }
   const auto alone = [&](std::size_t ours, std::size_t theirs) {
     return fmt::format("{} optimizer {} in this step, {} in golden", ours, ours == 1 ? "step" : "steps",
                        theirs);
   };
   const std::size_t ours = target_training_.optimizers.size();
   const std::size_t theirs = golden_training_.optimizers.size();
-  if (both > 0 && ours != theirs)
+  if (std::min(ours, theirs) > 0 && ours != theirs)
     found(first_of_optimizer(), alone(ours, theirs), 1,
           {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
   const std::vector<TakenGradient> gradients = taken_gradients(target_, golden_, errors_.golden_item);
@@ -375,7 +450,8 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
     goldens.add(change.golden);
     walk_.out.changed_gradients.push_back({name, {change.taken, change.golden_taken}});
   }
-  const std::uint32_t at = first_of_optimizer();
+  const bool clipped = is_clipped_otherwise();
+  const std::uint32_t at = clipped ? behind_clipping() : first_of_optimizer();
   // A call in between may be the reason, and after other evidence gradients may have wrong partners.
   const bool others =
       std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [](const Finding& each) {
@@ -400,7 +476,8 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
            "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
        .place = std::string(kGradients),
        .where = line_of_clipping(),
-       .downstream = others});
+       .downstream = others,
+       .behind = clipped});
 }
 
 /// Whether a finding is about a parameter that only one side ties.
@@ -413,11 +490,16 @@ bool TrainingRule::is_tied(const Finding& found) const {
 /// Marks findings that follow from a setting: the inputs and outputs of the optimizer follow from its
 /// settings, and gradients of tied parameters from their sum.
 void TrainingRule::mark_consequences() {
-  const bool settings = std::any_of(
-      walk_.out.findings.begin(), walk_.out.findings.end(),
-      [](const Finding& each) { return each.target_api == kNone && each.kind == Kind::optimizer; });
-  if (!settings) return;
-  const std::uint32_t optimizer = first_of_optimizer();
+  std::optional<std::uint64_t> from;  // the order
+  bool settings = false;
+  for (const Finding& each : walk_.out.findings) {
+    if (each.target_api != kNone || each.kind != Kind::optimizer) continue;
+    // Changed gradients follow from calls before, which clip them otherwise.
+    settings = settings || each.place != kGradients;
+    from = std::min(from.value_or(each.order), each.order);
+  }
+  if (!from) return;
+  if (settings) from = 2 * std::uint64_t{first_of_optimizer()};
   for (Finding& each : walk_.out.findings) {
     if (each.target_api == kNone) {
       // A call that golden's optimizer alone makes.
@@ -425,7 +507,7 @@ void TrainingRule::mark_consequences() {
       continue;
     }
     const dump::EntryName parsed = walk_.target.parsed_name(each.target_api);
-    const bool of_optimizer = each.target_api >= optimizer;
+    const bool of_optimizer = each.order > *from;
     const bool gradient = !tied_.empty() && parsed.direction != dump::Direction::forward;
     each.downstream = each.downstream || of_optimizer || gradient || is_tied(each);
   }

@@ -44,6 +44,7 @@ class TrainingRule : WalkRule {
     std::string place = {};
     std::string where = {};
     bool downstream = false;
+    bool behind = false;  // it follows from what golden alone runs there
   };
   void found(std::uint32_t at, std::string text, std::size_t concerned, const About& about);
   std::uint32_t first_of_optimizer() const;
@@ -51,6 +52,8 @@ class TrainingRule : WalkRule {
   struct Factors;
   std::string clipping(const Factors& ours, const Factors& theirs, std::size_t count) const;
   std::string line_of_clipping() const;
+  std::uint32_t behind_clipping() const;
+  bool is_clipped_otherwise() const;
 
   const dump::Training& target_training_;
   const dump::Training& golden_training_;

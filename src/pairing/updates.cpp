@@ -58,6 +58,7 @@ std::uint64_t parameter_key(const Side& side, const Item& item) {
 struct Updates {
   std::vector<std::uint64_t> parameters;  // by entry: the parameter that a call of an optimizer updates, or 0
   bool complete = true;  // the parameter is known for all such calls, except for those on constants
+  std::unordered_set<std::uint64_t> known;  // parameters that the calls take; one call may take many
   std::unordered_set<std::uint64_t> model;  // all parameters of modules
   std::vector<std::uint32_t> calls;         // of optimizers
   std::multiset<std::uint64_t> sizes;  // shapes of the first tensors that these take, with the operations
@@ -111,8 +112,10 @@ Updates updates_of(const Side& side, const dump::ConstructTable& construct) {
         if (name_of[other] == 0) name_of[other] = name_of[own];
         first_of[own] = other;
       }
-      if (const std::uint64_t name = parameters.of(side.items[i]); name != 0 && name_of[root(call)] == 0)
-        name_of[root(call)] = name;
+      const std::uint64_t name = parameters.of(side.items[i]);
+      if (name == 0) continue;
+      found.known.insert(name);
+      if (name_of[root(call)] == 0) name_of[root(call)] = name;
     }
     for (const std::uint32_t i : side.apis[api].items()) {
       const std::uint64_t content = parameters.content(side.items[i]);
@@ -195,14 +198,11 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
   const std::vector<std::uint64_t> golden_order = order_of(theirs.parameters);
   if (order.empty() || golden_order.empty() || order == golden_order) return std::nullopt;
   UpdatePairs found;
-  const auto updated = [](const Updates& side) {
-    return std::unordered_set<std::uint64_t>(side.parameters.begin(), side.parameters.end());
-  };
   // Where some parameters are not known, a parameter counts as missing only if no module of the other side
   // has it.
   const bool complete = ours.complete && theirs.complete;
-  found.target_alone = alone(ours.parameters, complete ? updated(theirs) : theirs.model);
-  found.golden_alone = alone(theirs.parameters, complete ? updated(ours) : ours.model);
+  found.target_alone = alone(ours.parameters, complete ? theirs.known : theirs.model);
+  found.golden_alone = alone(theirs.parameters, complete ? ours.known : ours.model);
   const auto golden_calls = calls_of(golden, theirs.parameters);
   for (const auto& [what, calls] : calls_of(target, ours.parameters)) {
     const auto partners = golden_calls.find(what);

@@ -282,6 +282,18 @@ TEST_CASE("a reduction over ranks that one run alone makes is said") {
   CHECK(text(conclude({rank(0, 1, 5)})) == "between backward and optimizer");
 }
 
+TEST_CASE("a rank that shows the culprit beside its consequences is named") {
+  const auto rank = [](int number) {
+    Finding finding = found_at("optimizer", 30, Confidence::certain);
+    finding.kind = Kind::optimizer;
+    finding.downstream = true;
+    return rank_of(number, {finding});
+  };
+  const Diagnosis diagnosis = conclude({rank(0), rank(1)});
+  CHECK(diagnosis.culprit().other_ranks.size() == 1);
+  CHECK(diagnosis.independent == 1);
+}
+
 TEST_CASE("one cause in several layers, or on one line, is one") {
   const auto in_layer = [](int layer) {
     const std::string path = "layers." + std::to_string(layer) + ".act";

@@ -143,6 +143,45 @@ TEST_CASE("the last pass of the step before counts") {
   CHECK(rank.evidence == 1);
 }
 
+TEST_CASE("what the optimizer took is what remains of the step before") {
+  // Half of each gradient, as clipping leaves it, and the mean of two ranks' gradients.
+  const auto taken = [](std::string_view norms) {
+    std::string names;
+    for (std::size_t i = 0; i < kLayers; ++i)
+      names += (i > 0 ? ", \"fc" : "\"fc") + std::to_string(i) + ".weight\"";
+    return R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": [)" + names +
+           R"(], "gradient_norms": [)" + std::string(norms) + "]}]}]}";
+  };
+  Two before = step(kFirst, kFirst);
+  Means left = kFirst;
+  SUBCASE("by its norm") {
+    std::string norms;
+    for (std::size_t i = 0; i < kLayers; ++i) {
+      norms += (i > 0 ? ", " : "") + python_repr((3.2 + kFirst[i]) / 2);
+      left[i] = kFirst[i] / 2;
+    }
+    before.target.training = before.golden.training = taken(norms);
+  }
+  SUBCASE("by its tensor") {
+    std::string norms;
+    for (std::size_t i = 0; i < kLayers; ++i) {
+      left[i] = kSecond[i] * 0.7 + kFirst[i] / 9;
+      norms += (i > 0 ? ", " : "") + python_repr(3.2 + left[i]);
+      const std::string name = "Tensor.lerp_." + std::to_string(i) + ".forward";
+      const std::string gradient_taken = gradient(left[i], "torch.float32");
+      before.forward(name, {gradient_taken}, {gradient_taken}, {gradient_taken}, {gradient_taken});
+    }
+    before.target.training = before.golden.training = taken(norms);
+  }
+  History history;
+  REQUIRE(no_evidence(diagnosed(before, history)));
+  const RankDiagnosis rank = diagnosed(step(sum(left, kSecond), kSecond), history);
+  CHECK(first(rank).kind == Kind::gradient);
+  CHECK(first(rank).concerned == kLayers);
+  CHECK(first(rank).next.find("zero_grad") != std::string::npos);
+  CHECK(rank.evidence == 1);
+}
+
 TEST_CASE("means that are rounded make it likely") {
   // In bfloat16; three of the four means are large enough beside what they are off by.
   const auto quarter = [](Means means) {

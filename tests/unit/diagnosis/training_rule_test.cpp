@@ -20,6 +20,7 @@ using testing::named;
 using testing::no_evidence;
 using testing::rough;
 using testing::tensor;
+using testing::Texts;
 using testing::Two;
 
 /// One group for w and b.
@@ -119,6 +120,25 @@ TEST_CASE("a call that golden's optimizer alone makes follows from a setting") {
   }));
 }
 
+TEST_CASE("optimizers that step in another order are partners by their parameters") {
+  const auto step = [](const char* name, const char* lr, const char* parameter) {
+    return R"({"module": "torch.optim", "class": ")" + std::string(name) +
+           R"(", "groups": [{"settings": {"lr": )" + lr + R"(}, "parameters": [")" + parameter + "\"]}]}";
+  };
+  const auto both = [](const std::string& one, const std::string& other) {
+    return R"({"optimizers": [)" + one + ", " + other + R"(], "tied_parameters": []})";
+  };
+  const std::string dense = step("AdamW", "0.1", "a.w");
+  const std::string golden = both(dense, step("Adagrad", "0.2", "a.b"));
+  CHECK(no_evidence(with(both(step("Adagrad", "0.2", "a.b"), dense), golden)));
+  const RankDiagnosis rank = with(both(step("Adagrad", "0.3", "a.b"), dense), golden);
+  CHECK(first(rank).text == "Adagrad: lr is 0.3, golden 0.2 (all 1 parameters)");
+  CHECK(rank.evidence == 1);
+  // Without a common parameter they are compared as they come.
+  CHECK(first(with(both(dense, step("SGD", "0.2", "c.b")), golden)).text ==
+        "the optimizer is SGD, golden Adagrad");
+}
+
 TEST_CASE("a setting that is a tensor is what rounding to float32 makes of it") {
   CHECK(no_evidence(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.001)"))));
   CHECK(first(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.0010001)"))).is_evidence());
@@ -149,6 +169,12 @@ TEST_CASE("parameters that are one") {
   CHECK(first(with(apart, tied)).text == "e.weight, h.weight are one parameter in golden, 2 in this run");
   CHECK(first(with(tied, apart)).text == "e.weight, h.weight are one parameter in this run, 2 in golden");
   CHECK(no_evidence(with(tied, tied)));
+  const std::string three = R"({"tied_parameters": [["e.weight", "f.weight", "h.weight"]]})";
+  const std::string two =
+      R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": ["e.weight", "h.weight"]}]}],
+      "tied_parameters": [["e.weight", "f.weight"]]})";
+  CHECK(first(with(two, three)).text ==
+        "e.weight, f.weight, h.weight are one parameter in golden, 2 in this run");
   CHECK(no_evidence(with(R"({"tied_parameters": []})", tied)));  // a side that has no h.weight
   CHECK(no_evidence(with("{}", tied)));
 }
@@ -181,6 +207,47 @@ TEST_CASE("gradients that change between backward and optimizer") {
   CHECK(found.text ==
         "between backward and optimizer: the optimizer takes 1 gradient 0.5 times as large, in golden as the "
         "backward gave them: a.w");
+}
+
+TEST_CASE("another argument of a call that clips gradients comes before what the optimizer takes") {
+  const auto taken = [](const std::string& norm) {
+    return adam("", R"("gradient_norms": [)" + norm + ", 16]");
+  };
+  const std::string gradient = tensor(0.5, "[64, 64]");
+  Two two = Chain().text();
+  two.backward("Functional.linear.0.backward", {tensor(1)}, {}, {tensor(1)}, {});
+  for (testing::DumpText* side : {&two.target, &two.golden})
+    side->gradients("Module.a.Linear.parameters_grad.0", {named("w", "[" + gradient + "]")});
+  const auto clip = [](const char* limit) { return Texts{tensor(3, "[]"), testing::scalar("float", limit)}; };
+  SUBCASE("an argument") {
+    two.forward("Tensor.__mul__.0.forward", clip("0.5"), {tensor(1.5, "[]")}, clip("1.0"), {tensor(3, "[]")});
+  }
+  SUBCASE("a call of golden alone") {
+    two.golden.forward("Tensor.__mul__.0.forward", clip("1.0"), {tensor(3, "[]")});
+  }
+  two.forward("Tensor.lerp_.0.forward", {tensor(0.1, "[64, 64]"), tensor(0.25, "[64, 64]")},
+              {tensor(0.2, "[64, 64]")}, {tensor(0.1, "[64, 64]"), gradient}, {tensor(0.4, "[64, 64]")});
+  two.target.training = taken("4");
+  two.golden.training = taken("8");
+  const auto modules =
+      modules_of({{"Tensor.__mul__.0.forward", "clip_grad"}, {"Tensor.lerp_.0.forward", "optimizer"}});
+  const RankDiagnosis rank = diagnosed(
+      two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  CHECK(first(rank).entry == "Tensor.__mul__.0.forward");
+  CHECK(first(rank).is_evidence());
+  CHECK(is_one_cause(rank));
+}
+
+TEST_CASE("a list of norms that is shorter is no part of parameters") {
+  Two two = Chain().text();
+  two.forward("Torch.vector_norm.0.forward", {tensor(1, "[2]")}, {tensor(1, "[]")}, {tensor(1, "[3]")},
+              {tensor(1, "[]")});
+  const auto modules = modules_of({{"Torch.vector_norm.0.forward", "clip_grad"}});
+  const RankDiagnosis rank = diagnosed(
+      two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  CHECK(std::none_of(rank.notes.begin(), rank.notes.end(), [](const std::string& note) {
+    return note.find("parallel layouts") != std::string::npos;
+  }));
 }
 
 TEST_CASE("gradients that reach the optimizer as the same, on another way") {

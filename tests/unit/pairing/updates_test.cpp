@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -77,6 +78,20 @@ const Parameter kB = {"b", 2.3};
 const Parameter kC = {"c", 3.7};
 
 }  // namespace
+
+TEST_CASE("one call may update all parameters") {
+  const Side golden = training({kA, kB, kC}, {kA, kB, kC}).side();
+  DumpText fused = training({kA, kB, kC}, {});
+  fused.forward(
+      "Torch._fused_adamw_.0.forward",
+      {"[" + tensor(1, "[8, 8]") + ", " + tensor(2.3, "[8, 8]") + ", " + tensor(3.7, "[8, 8]") + "]"}, {});
+  dump::ConstructTable ours;
+  ours.add("Torch._fused_adamw_.0.forward", "optimizer");
+  const auto theirs = construct(3);
+  const auto pairs = pair_updates(fused.side(), ours, golden, theirs);
+  REQUIRE(pairs);
+  CHECK(std::find(pairs->golden_alone.begin(), pairs->golden_alone.end(), true) == pairs->golden_alone.end());
+}
 
 TEST_CASE("parameters in another order") {
   const Side target = training({kA, kB, kC}, {kC, kA, kB}).side();
