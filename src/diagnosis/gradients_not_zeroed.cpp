@@ -50,7 +50,7 @@ struct MeanDifference {
   bool is_clear() const {
     return std::abs(value) > kClearMean * error && !equals(golden) && !equals(-target);
   }
-  /// The mean of the step before, of one side, that the difference is; 0 if it is none.
+  /// The mean of one side in the step before, if the difference equals it; else 0.
   double mean_before(bool of_target) const {
     const double sign = of_target ? 1 : -1;
     for (const double mean : of_target ? std::array{before.target_taken, before.target_mean}

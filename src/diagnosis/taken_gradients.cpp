@@ -50,7 +50,7 @@ double TakenTensors::mean_of(const std::string& parameter, const dump::Item& giv
   const auto taken = norms_.find(parameter);
   if (taken == norms_.end()) return NAN;
   const double norm = taken->second;
-  // What an optimizer computes of a gradient may have its norm, as its magnitude has; it comes later.
+  // The gradient comes first: its magnitude, which Adam computes later, has the same norm.
   std::uint32_t first = pairing::kNone;
   for (auto each = items_.lower_bound(norm * (1 - kSameNorm));
        each != items_.end() && each->first <= norm * (1 + kSameNorm); ++each) {

@@ -52,7 +52,7 @@ class TakenTensors {
  private:
   const dump::Side& side_;
   std::map<std::string, double> norms_;         // by parameter
-  std::multimap<double, std::uint32_t> items_;  // by norm: what calls behind the backward take
+  std::multimap<double, std::uint32_t> items_;  // by norm: inputs of the calls after the last backward
 };
 
 /// The largest difference of the norms that the optimizers of both sides take; infinite where they take

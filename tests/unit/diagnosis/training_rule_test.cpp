@@ -238,7 +238,7 @@ TEST_CASE("another argument of a call that clips gradients comes before what the
   CHECK(is_one_cause(rank));
 }
 
-TEST_CASE("a list of norms that is shorter is no part of parameters") {
+TEST_CASE("a shorter list of norms does not show two layouts") {
   Two two = Chain().text();
   two.forward("Torch.vector_norm.0.forward", {tensor(1, "[2]")}, {tensor(1, "[]")}, {tensor(1, "[3]")},
               {tensor(1, "[]")});
