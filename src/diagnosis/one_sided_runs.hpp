@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -67,6 +69,11 @@ class OneSidedRuns : WalkRule {
   void finish();
 
  private:
+  struct CallCounts {
+    std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of the target and of golden
+    std::array<std::uint32_t, 2> first_backward{pairing::kNone, pairing::kNone};
+  };
+
   bool takes_from(const EntryPair& entry, const Run& run);
   bool is_left_out(bool is_target, std::uint32_t api) const;
   bool is_of_optimizer(bool is_target, std::uint32_t api) const;
@@ -74,7 +81,8 @@ class OneSidedRuns : WalkRule {
   Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   std::uint64_t order_behind(std::uint32_t golden) const;
-  std::string how_often(const Run& run) const;
+  const CallCounts& call_counts();
+  std::string how_often(const Run& run);
   std::string_view at_another_place(const Run& run) const;
   bool is_behind_end(const Run& run) const;
   bool note_end(const Run& run, Finding& found) const;
@@ -90,6 +98,7 @@ class OneSidedRuns : WalkRule {
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;
+  std::optional<CallCounts> call_counts_;
 };
 
 }  // namespace msprobe::diagnosis
