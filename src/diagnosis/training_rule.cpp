@@ -199,7 +199,8 @@ std::uint32_t TrainingRule::first_clipping(bool of_target) const {
 std::string TrainingRule::clipping(const Factors& ours, const Factors& theirs, std::size_t count) const {
   const bool here = first_clipping(true) != kNone;
   const bool there = first_clipping(false) != kNone;
-  if (here && there) return "both runs clip gradients, differently";
+  // Clipping may be the same and its gradients not, as those that no rank reduced.
+  if (here && there) return "between backward and optimizer, where both runs clip";
   for (const bool target : {true, false}) {
     const Factors& changed = target ? ours : theirs;
     const Factors& left = target ? theirs : ours;
