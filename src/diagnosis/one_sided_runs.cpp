@@ -350,7 +350,7 @@ std::string_view OneSidedRuns::at_another_place(const Run& run) const {
 }
 
 /// Counts the forward calls of both sides by operation, once, because many runs ask for them.
-const OneSidedRuns::CallCounts& OneSidedRuns::call_counts() {
+const OneSidedRuns::StepCalls& OneSidedRuns::call_counts() {
   if (call_counts_) return *call_counts_;
   call_counts_.emplace();
   for (const bool golden : {false, true}) {

@@ -69,7 +69,7 @@ class OneSidedRuns : WalkRule {
   void finish();
 
  private:
-  struct CallCounts {
+  struct StepCalls {
     std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of the target and of golden
     std::array<std::uint32_t, 2> first_backward{pairing::kNone, pairing::kNone};
   };
@@ -81,7 +81,7 @@ class OneSidedRuns : WalkRule {
   Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   std::uint64_t order_behind(std::uint32_t golden) const;
-  const CallCounts& call_counts();
+  const StepCalls& call_counts();
   std::string how_often(const Run& run);
   std::string_view at_another_place(const Run& run) const;
   bool is_behind_end(const Run& run) const;
@@ -98,7 +98,7 @@ class OneSidedRuns : WalkRule {
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;
-  std::optional<CallCounts> call_counts_;
+  std::optional<StepCalls> call_counts_;
 };
 
 }  // namespace msprobe::diagnosis

@@ -29,10 +29,10 @@ void carry(auto& packet, Carried<MeetingPoint> auto& point) {
 void carry(auto& packet, Carried<RankFindings> auto& rank) {
   packet(rank.step, rank.rank, rank.number, rank.tensors, rank.threshold, rank.findings, rank.evidence,
          rank.communication, rank.changed_gradients, rank.drifted, rank.apart, rank.notes,
-         rank.early_end.whose, rank.early_end.where, rank.meeting_points, rank.agreement, rank.stopped, rank.left_out, rank.counts, rank.coverage,
-         rank.unread, rank.broken_off, rank.first_broken_off, rank.agreeing, rank.rounded,
-         rank.largest_before, rank.propagated_largest, rank.propagated_entry, rank.largest_excess,
-         rank.largest_entry, rank.visible, rank.visible_module);
+         rank.early_end.whose, rank.early_end.where, rank.meeting_points, rank.agreement, rank.stopped,
+         rank.left_out, rank.counts, rank.coverage, rank.unread, rank.broken_off, rank.first_broken_off,
+         rank.agreeing, rank.rounded, rank.largest_before, rank.propagated_largest, rank.propagated_entry,
+         rank.largest_excess, rank.largest_entry, rank.visible, rank.visible_module);
 }
 
 }  // namespace msprobe::diagnosis

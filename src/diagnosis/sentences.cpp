@@ -281,7 +281,8 @@ std::string advice(const Finding& finding, bool tensors) {
     case Kind::optimizer:
       return "compare the optimizer's settings (learning rate, betas, decay, clipping) and its state";
     case Kind::data:
-      return "compare what makes it before the recorded code: data loader, seed, or a computation such as a schedule";
+      return "compare what makes it before the recorded code: data loader, seed, or a computation such as a "
+             "schedule";
     case Kind::feed:
       return fmt::format("compare which tensor the code passes {} on both sides", module);
     case Kind::unrecorded:
