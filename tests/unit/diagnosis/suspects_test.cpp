@@ -4,12 +4,16 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "diagnosis/conclusion.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::suspects_test {
 using testing::diagnosed;
+using testing::DumpText;
 using testing::first;
 using testing::is_one_cause;
 using testing::named;
@@ -195,6 +199,255 @@ TEST_CASE("the shapes of tensors of another size are printed") {
     CHECK(!says(found, "differs by infinite"));
   }
   CHECK(told);
+}
+
+/// A layer and its loss. `end`: what a side does with both, with the backward of that. It returns the factor
+/// by which the gradients that come back are larger.
+template <class End>
+Two training(const End& end) {
+  Two two;
+  for (DumpText* side : {&two.target, &two.golden}) {
+    side->forward("Functional.linear.0.forward", {tensor(1), kWeight}, {tensor(2)});
+    side->forward("Module.head.Linear.forward.0", {tensor(1)}, {tensor(2)}, {}, {named("weight", kWeight)});
+    side->forward("Functional.mse_loss.0.forward", {tensor(2), tensor(3)}, {tensor(5)});
+    const double factor = end(*side, side == &two.target);
+    side->backward("Functional.mse_loss.0.backward", {tensor(0.1 * factor)}, {tensor(0.3 * factor)});
+    side->backward("Functional.linear.0.backward", {tensor(0.3 * factor)}, {tensor(0.5 * factor)});
+  }
+  return two;
+}
+
+TEST_CASE("a term that one side alone adds to the loss is named, not the gradient that arrives wrong") {
+  const auto run = [](bool ours, bool theirs, bool only_printed = false) {
+    return diagnosed(training([&](DumpText& side, bool is_target) {
+      side.forward("Tensor.mean.0.forward", {tensor(5)}, {kLoss});
+      const bool adds = is_target ? ours : theirs;
+      if (adds) {
+        side.forward("Tensor.abs.0.forward", {tensor(5)}, {tensor(5.5)});
+        side.forward("Tensor.sum.0.forward", {tensor(5.5)}, {tensor(4, "[]")});
+        side.forward("Tensor.__add__.0.forward", {kLoss, tensor(4, "[]")}, {tensor(13, "[]")});
+      }
+      const bool trains = adds && !only_printed;
+      if (trains) {
+        side.backward("Tensor.__add__.0.backward", {tensor(1, "[]")}, {tensor(1, "[]"), tensor(1, "[]")});
+        side.backward("Tensor.sum.0.backward", {tensor(1, "[]")}, {tensor(0.02)});
+        side.backward("Tensor.abs.0.backward", {tensor(0.02)}, {tensor(0.03)});
+      }
+      side.backward("Tensor.mean.0.backward", {tensor(1, "[]")}, {tensor(0.1)});
+      return trains ? 1.3 : 1;
+    }));
+  };
+  CHECK(no_evidence(run(true, true)));
+  CHECK(no_evidence(run(true, false, true)));
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    const RankDiagnosis rank = run(ours, !ours);
+    CHECK(first(rank).kind == (ours ? Kind::added : Kind::removed));
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Tensor.abs.0.forward");
+    CHECK(first(rank).text.starts_with(
+        ours ? "runs Tensor.abs, Tensor.sum, Tensor.__add__, golden does not; error "
+             : "golden runs Tensor.abs, Tensor.sum, Tensor.__add__ here, this run does not; error "));
+    CHECK(first(rank).side == "the code differs, not a kernel");
+    CHECK(is_one_cause(rank));
+  }
+}
+
+TEST_CASE("a penalty on weights that one side alone adds to the loss is named where it begins") {
+  // It changes the gradient of the weight alone.
+  const auto run = [](bool ours, double gradient) {
+    Two two = training([&](DumpText& side, bool is_target) {
+      if (is_target == ours) {
+        side.forward("Tensor.pow.0.forward", {kWeight, scalar("int", "2")}, {tensor(0.02, "[64, 64]")});
+        side.forward("Tensor.sum.0.forward", {tensor(0.02, "[64, 64]")}, {tensor(0.3, "[]")});
+        side.forward("Tensor.__add__.0.forward", {kLoss, tensor(0.3, "[]")}, {tensor(9.3, "[]")});
+      }
+      return 1;
+    });
+    for (DumpText* side : {&two.target, &two.golden}) {
+      const double own = (side == &two.target) == ours ? gradient : 0.8;
+      side->gradients("Module.head.Linear.parameters_grad.0",
+                      {named("weight", "[" + tensor(own, "[64, 64]") + "]")});
+    }
+    return diagnosed(two);
+  };
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    CHECK(no_evidence(run(ours, 0.8)));
+    const RankDiagnosis rank = run(ours, 0.9);
+    CHECK(first(rank).kind == (ours ? Kind::added : Kind::removed));
+    CHECK(first(rank).entry == "Tensor.pow.0.forward");
+    CHECK(says(first(rank), "runs Tensor.pow, Tensor.sum, Tensor.__add__"));
+    CHECK(says(first(rank), " at Module.head.Linear.parameters_grad.0, 0 before"));
+    CHECK(is_one_cause(rank));
+  }
+}
+
+TEST_CASE("where both sides end a loss otherwise, the ends are named side by side") {
+  const auto run = [](bool exchanged, bool masks) {
+    return diagnosed(training([&](DumpText& side, bool is_target) {
+      if (is_target != exchanged) {
+        side.forward("Tensor.mean.0.forward", {tensor(5)}, {tensor(0.6, "[]")});
+        side.backward("Tensor.mean.0.backward", {tensor(1, "[]")}, {tensor(0.1)});
+        return 1.0;
+      }
+      const double kept = masks ? 4 : 5;
+      side.forward("Tensor.__mul__.0.forward", {tensor(5), tensor(0.7)}, {tensor(kept)});
+      side.forward("Tensor.sum.0.forward", {tensor(kept)}, {tensor(90, "[]")});
+      side.forward("Tensor.__truediv__.0.forward", {tensor(90, "[]"), tensor(150, "[]")},
+                   {tensor(masks ? 0.5 : 0.6, "[]")});
+      side.backward("Tensor.__truediv__.0.backward", {tensor(1, "[]")}, {tensor(0.006, "[]")});
+      side.backward("Tensor.sum.0.backward", {tensor(0.006, "[]")}, {tensor(0.1)});
+      side.backward("Tensor.__mul__.0.backward", {tensor(0.1)}, {tensor(masks ? 0.08 : 0.1)});
+      return masks ? 0.8 : 1.0;
+    }));
+  };
+  for (const bool exchanged : {false, true}) {
+    CAPTURE(exchanged);
+    CHECK(no_evidence(run(exchanged, false)));
+    const RankDiagnosis rank = run(exchanged, true);
+    CHECK(first(rank).kind == Kind::exchanged);
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == (exchanged ? "Tensor.__mul__.0.forward" : "Tensor.mean.0.forward"));
+    CHECK(first(rank).golden_entry == (exchanged ? "Tensor.mean.0.forward" : "Tensor.__mul__.0.forward"));
+    CHECK(first(rank).text.starts_with(
+        exchanged
+            ? "runs Tensor.__mul__, Tensor.sum, Tensor.__truediv__ where golden runs Tensor.mean; error "
+            : "runs Tensor.mean where golden runs Tensor.__mul__, Tensor.sum, Tensor.__truediv__; error "));
+    CHECK(is_one_cause(rank));
+  }
+}
+
+TEST_CASE("a loss that one run divides again in each micro-batch") {
+  // In every micro-batch golden divides by 4; the other run does so twice, or twice by 2.
+  const auto run = [](bool ours, double by) {
+    Two two;
+    for (DumpText* side : {&two.target, &two.golden}) {
+      const bool again = (side == &two.target) == ours;
+      int calls = 0;
+      for (int i = 0; i < 4; ++i) {
+        const std::string call = std::to_string(i);
+        const double size = 1 + 0.1 * i;
+        side->forward("Functional.linear." + call + ".forward", {tensor(size), kWeight}, {tensor(2 * size)});
+        side->forward("Functional.mse_loss." + call + ".forward", {tensor(2 * size)}, {tensor(size, "[]")});
+        double factor = 1;
+        const std::vector<double> divisors = again ? std::vector<double>{by, by} : std::vector<double>{4};
+        const int behind = calls + static_cast<int>(divisors.size());
+        for (const double divisor : divisors) {
+          side->forward("Tensor.__truediv__." + std::to_string(calls++) + ".forward",
+                        {tensor(size * factor, "[]"), scalar("float", python_repr(divisor))},
+                        {tensor(size * factor / divisor, "[]")});
+          factor /= divisor;
+        }
+        double gradient = 1;
+        for (std::size_t k = 0; k < divisors.size(); ++k) {
+          side->backward(
+              "Tensor.__truediv__." + std::to_string(behind - 1 - static_cast<int>(k)) + ".backward",
+              {tensor(gradient, "[]")}, {tensor(gradient / divisors[k], "[]")});
+          gradient /= divisors[k];
+        }
+        side->backward("Functional.mse_loss." + call + ".backward", {tensor(factor, "[]")},
+                       {tensor(0.5 * factor * size)});
+        side->backward("Functional.linear." + call + ".backward", {tensor(0.5 * factor * size)},
+                       {tensor(0.6 * factor * size)});
+      }
+    }
+    return diagnosed(two);
+  };
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    CHECK(no_evidence(run(ours, 2)));
+    const RankDiagnosis rank = run(ours, 4);
+    CHECK(first(rank).kind == (ours ? Kind::added : Kind::removed));
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Tensor.__truediv__.1.forward");
+    CHECK(first(rank).text.starts_with(
+        ours ? "runs Tensor.__truediv__, golden does not; error "
+             : "golden runs Tensor.__truediv__ here, this run does not; error "));
+  }
+}
+
+TEST_CASE("a collective of the backward that this run alone makes is the cause where gradients change") {
+  const auto run = [](double summed) {
+    Two two = training([&](DumpText& side, bool is_target) {
+      side.backward("Tensor.sum.0.backward", {tensor(1, "[]")}, {tensor(0.1)});
+      if (is_target) side.forward("Distributed.all_reduce.0.forward", {tensor(0.1)}, {tensor(summed)});
+      return is_target ? summed / 0.1 : 1;
+    });
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(run(0.1)));  // every other rank gives zeros
+  const RankDiagnosis rank = run(0.17);
+  CHECK(first(rank).kind == Kind::added);
+  CHECK(first(rank).entry == "Distributed.all_reduce.0.forward");
+  CHECK(says(first(rank), "runs Distributed.all_reduce, golden does not; error "));
+  CHECK(is_one_cause(rank));
+}
+
+/// Two steps of two ranks in a wrapper that broadcasts buffers and reduces gradients on one side. On the
+/// other side something else does both, or nothing does.
+Diagnosis wrapped(bool ours, bool reduces) {
+  std::vector<RankFindings> all;
+  for (int rank = 0; rank < 2; ++rank) {
+    History history;
+    std::vector<double> weights = {0.1, 0.1};
+    for (int step = 0; step < 2; ++step) {
+      Two two;
+      for (DumpText* side : {&two.target, &two.golden}) {
+        const bool has = (side == &two.target) == ours;
+        const bool parallel = has || reduces;
+        double& weight = weights[side == &two.target ? 0 : 1];
+        // The ranks have other statistics after a step.
+        const std::string own = tensor(0.2 + 0.1 * step * rank, "[64]");
+        const std::string mean = parallel ? tensor(0.2, "[64]") : own;
+        if (has) side->forward("Distributed.broadcast.0.forward", {own, scalar("int", "0")}, {mean});
+        const double out = 2 + rank + weight;
+        side->forward("Functional.linear.0.forward", {tensor(1 + rank), tensor(weight, "[64, 64]")},
+                      {tensor(out)});
+        side->forward("Functional.batch_norm.0.forward", {tensor(out), mean, tensor(0.9, "[64]")},
+                      {tensor(1 + out)});
+        side->backward("Functional.batch_norm.0.backward", {tensor(0.5)}, {tensor(0.45)});
+        const double gradient = rank == 0 ? 0.8 : 0.6;
+        side->gradients("Module.head.Linear.parameters_grad.0",
+                        {named("weight", "[" + tensor(gradient, "[64, 64]") + "]")});
+        const double taken = parallel ? 0.7 : gradient;
+        side->training = R"({"optimizers": [{"module": "torch.optim.sgd", "class": "SGD", "groups": [)"
+                         R"({"settings": {"lr": 0.01}, "parameters": ["head.weight"], "gradient_norms": [)" +
+                         python_repr(16 * taken) + "]}]}]}";
+        weight -= 0.01 * taken;
+      }
+      RankDiagnosis found = diagnosed(two, history);
+      found.step = "step" + std::to_string(step);
+      found.rank = "rank" + std::to_string(rank);
+      found.number = rank;
+      for (Finding& each : found.findings) {
+        each.step = found.step;
+        each.rank = found.rank;
+      }
+      all.push_back(std::move(found));
+    }
+  }
+  return conclude(all);
+}
+
+TEST_CASE("broadcasts of buffers are no cause of gradients that no rank reduces") {
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    const Diagnosis right = wrapped(ours, true);
+    CHECK(!right.has_culprit());
+    REQUIRE(!right.findings.empty());
+    CHECK(right.findings.front().entry == "Distributed.broadcast.0.forward");
+    const Diagnosis wrong = wrapped(ours, false);
+    CHECK(wrong.independent == 1);
+    CHECK(wrong.culprit().entry == "optimizer");
+    CHECK(wrong.culprit().step == "step0");
+    CHECK(wrong.culprit().place == kGradients);
+    CHECK(wrong.culprit().confidence == Confidence::certain);
+    CHECK(wrong.culprit().other_ranks == std::vector<std::string>{"rank1"});
+    CHECK(wrong.culprit().text.ends_with(
+        ours ? "those of golden each their own: nothing reduces them in golden"
+             : "those of this run each their own: nothing reduces them in this run"));
+  }
 }
 
 }  // namespace msprobe::diagnosis::suspects_test
