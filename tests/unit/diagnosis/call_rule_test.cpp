@@ -288,4 +288,44 @@ TEST_CASE("an argument whose effect is the type or the checksum of the output") 
   }
 }
 
+TEST_CASE("a parameter that one side's layers lack is named with its layer") {
+  const auto modules =
+      testing::modules_of({{"Functional.linear.0.forward", "Module.query.Linear.forward.0"},
+                           {"Functional.linear.1.forward", "Module.key.Linear.forward.0"},
+                           {"Functional.linear.2.forward", "Module.value.Linear.forward.0"}});
+  const auto projected = [&](bool ours, double bias) {
+    Two two;
+    for (testing::DumpText* side : {&two.target, &two.golden}) {
+      const bool has = (side == &two.target) == ours;
+      int layer = 0;
+      for (const std::string name : {"query", "key", "value"}) {
+        Texts inputs = {tensor(1), tensor(0.1 + layer, "[64, 64]")};
+        Texts parameters = {named("weight", inputs[1])};
+        if (has) {
+          inputs.push_back(tensor(bias, "[64]"));
+          parameters.push_back(named("bias", inputs[2]));
+        }
+        const std::string output = tensor(2 + layer + (has ? bias : 0));
+        side->forward("Functional.linear." + std::to_string(layer++) + ".forward", inputs, {output});
+        side->forward("Module." + name + ".Linear.forward.0", {tensor(1)}, {output}, {}, parameters);
+      }
+    }
+    return diagnosed(
+        two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  };
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    CHECK(no_evidence(projected(ours, 0)));  // as they begin
+    const RankDiagnosis rank = projected(ours, 0.4);
+    CHECK(first(rank).kind == Kind::argument);
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Functional.linear.0.forward");
+    CHECK(first(rank).module == "query");
+    CHECK(sentence(first(rank))
+              .starts_with(ours ? "argument bias (input.2) is a tensor, golden not given; output error "
+                                : "argument bias (input.2) is not given, golden a tensor; output error "));
+    CHECK(sentence(first(rank)).ends_with(" (2 more calls get the same argument)"));
+  }
+}
+
 }  // namespace msprobe::diagnosis::call_rule_test

@@ -215,4 +215,75 @@ TEST_CASE("an optimizer that updates parts of parameters is not compared, and it
   CHECK(says(rank, "the optimizer of this run updates parts of parameters") == (shape == "[32, 64]"));
 }
 
+TEST_CASE("another decay of an average of weights is named at its own call") {
+  const auto averaged = [](const std::string& call, double kept) {
+    const auto weight = [](double size) { return tensor(size, "[64, 64]"); };
+    const auto number = [](double value) { return testing::scalar("float", python_repr(value)); };
+    Two two;
+    for (testing::DumpText* side : {&two.target, &two.golden}) {
+      const double decay = side == &two.target ? kept : 0.9;
+      const double average = 0.2 * decay + 0.096 * (1 - decay);
+      side->forward("Functional.linear.0.forward", {tensor(1), weight(0.1)}, {tensor(2)});
+      side->backward("Functional.linear.0.backward", {tensor(3)}, {tensor(4)});
+      side->forward("Tensor.addcdiv_.0.forward", {weight(0.1), weight(0.35), weight(0.9)}, {weight(0.096)});
+      if (call == "lerp_") {
+        side->forward("Tensor.lerp_.0.forward", {weight(0.2), weight(0.096), number(1 - decay)},
+                      {weight(average)});
+      } else {
+        side->forward("Tensor.mul_.0.forward", {weight(0.2), number(decay)}, {weight(0.2 * decay)});
+        side->forward("Tensor.add_.0.forward", {weight(0.2 * decay), weight(0.096)}, {weight(average)},
+                      {named("alpha", number(1 - decay))});
+      }
+    }
+    return diagnosed(two, both_sides, optimizer_of({"Tensor.addcdiv_.0.forward"}));
+  };
+  for (const std::string call : {"mul_", "lerp_"}) {
+    CAPTURE(call);
+    CHECK(no_evidence(averaged(call, 0.9)));
+    const RankDiagnosis rank = averaged(call, 0.99);
+    CHECK(first(rank).kind == Kind::argument);
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Tensor." + call + ".0.forward");
+    CHECK(first(rank).module.empty());  // it is no call of the optimizer
+    CHECK(first(rank).text.starts_with(call == "mul_" ? "argument input.1 is 0.99, golden 0.9; output error "
+                                                      : "argument weight (input.2) is 0.01"));
+    CHECK(testing::is_one_cause(rank));
+  }
+}
+
+TEST_CASE("an average that unrecorded code changes is no step of the optimizer") {
+  // The optimizer has one of two models; the other follows it.
+  const auto next_step = [](double error) {
+    History history;
+    const auto step = [&](double student, double teacher, double apart) {
+      Two two;
+      for (testing::DumpText* side : {&two.target, &two.golden}) {
+        const double own = side == &two.target ? apart : 0;
+        const std::string weight = tensor(student, "[64, 64]");
+        const std::string average = rough(teacher, own, "[64, 64]");
+        side->forward("Functional.linear.0.forward", {tensor(1), weight}, {tensor(2)});
+        side->forward("Module.student.Linear.forward.0", {tensor(1)}, {tensor(2)}, {},
+                      {named("weight", weight)});
+        side->forward("Functional.linear.1.forward", {tensor(1), average}, {rough(20 * teacher, own)});
+        side->forward("Module.teacher.Linear.forward.0", {tensor(1)}, {rough(20 * teacher, own)}, {},
+                      {named("weight", average)});
+        side->training = R"({"optimizers": [{"module": "torch.optim.adam", "class": "Adam", "groups": [)"
+                         R"({"settings": {}, "parameters": ["student.weight"]}]}], "tied_parameters": []})";
+      }
+      return diagnosed(two, history);
+    };
+    REQUIRE(no_evidence(step(0.1, 0.2, 0)));
+    return step(0.096, 0.19, error);
+  };
+  CHECK(no_evidence(next_step(0)));
+  const RankDiagnosis rank = next_step(0.2);
+  CHECK(first(rank).kind == Kind::parameter);
+  CHECK(first(rank).entry == "Functional.linear.1.forward");
+  CHECK(
+      first(rank).text ==
+      "input.1 (teacher.weight) differs by 2.0e-01 after the step, and no recorded optimizer updates it: it "
+      "was changed outside of the optimizer, as a copy or an average is");
+  CHECK(testing::is_one_cause(rank));
+}
+
 }  // namespace msprobe::diagnosis::inherited_errors_test

@@ -443,4 +443,94 @@ TEST_CASE("a setting of an optimizer whose updates are not recorded") {
   CHECK(found.text == "argument lr is 0.002, golden 0.001; what it computes is not recorded");
 }
 
+/// Two micro-batches of which each adds to the gradient. `change`: what a call makes of the sum; `in_each`:
+/// whether this run makes it in every pass, golden after the last.
+RankDiagnosis micro_batches(const std::string& call, bool in_each, double (*change)(double)) {
+  const auto gradient = [](double size) { return tensor(size, "[64, 64]"); };
+  Two two;
+  for (testing::DumpText* side : {&two.target, &two.golden}) {
+    double sum = 0;
+    int calls = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      const std::string number = std::to_string(pass);
+      side->forward("Functional.linear." + number + ".forward", {tensor(1 + pass), gradient(0.1)},
+                    {tensor(3 + pass)});
+      side->forward("Module.a.Linear.forward." + number, {tensor(1 + pass)}, {tensor(3 + pass)}, {},
+                    {named("w", gradient(0.1))});
+      side->backward("Module.a.Linear.backward." + number, {tensor(1 + pass)}, {tensor(2 + pass)});
+      sum += 0.9 + 0.1 * pass;
+      side->gradients("Module.a.Linear.parameters_grad." + number, {named("w", "[" + gradient(sum) + "]")});
+      if (pass == 0 && (side == &two.golden || !in_each)) continue;
+      side->forward(call + "." + std::to_string(calls++) + ".forward", {gradient(sum)},
+                    {gradient(change(sum))});
+      sum = change(sum);
+    }
+    side->training = adam("", R"("gradient_norms": [)" + python_repr(16 * sum) + ", 16]");
+  }
+  return diagnosed(two);
+}
+
+TEST_CASE("what one run does to gradients in every micro-batch is counted") {
+  SUBCASE("a division") {
+    const auto halve = [](double sum) { return sum / 2; };
+    CHECK(no_evidence(micro_batches("Tensor.div_", false, halve)));
+    const RankDiagnosis rank = micro_batches("Tensor.div_", true, halve);
+    CHECK(first(rank).kind == Kind::added);
+    CHECK(first(rank).entry == "Tensor.div_.0.forward");
+    CHECK(first(rank).text ==
+          "this run changes the gradient of a.w between backward and optimizer, golden does not; Tensor.div_ "
+          "is "
+          "called 2 times in this step, in golden once");
+  }
+  SUBCASE("a reduction over ranks") {
+    const auto reduce = [](double sum) { return 1.3 * sum + 0.2; };
+    CHECK(no_evidence(micro_batches("Distributed.all_reduce", false, reduce)));
+    const RankDiagnosis rank = micro_batches("Distributed.all_reduce", true, reduce);
+    CHECK(first(rank).kind == Kind::added);
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Distributed.all_reduce.0.forward");
+    CHECK(first(rank).text.starts_with("runs Distributed.all_reduce, golden does not; error "));
+    CHECK(first(rank).text.ends_with(
+        "; Distributed.all_reduce is called 2 times in this step, in golden once"));
+    CHECK(is_one_cause(rank));
+  }
+}
+
+TEST_CASE("a call that one side's optimizer alone makes is the cause where settings are equal") {
+  const auto modules = modules_of({{"Tensor.lerp_.0.forward", "optimizer"},
+                                   {"Tensor.mul_.0.forward", "optimizer"},
+                                   {"Tensor.addcdiv_.0.forward", "optimizer"}});
+  const auto stepped = [&](bool ours, const char* factor, double decayed) {
+    const auto weight = [](double size) { return tensor(size, "[64, 64]"); };
+    Two two = Chain().text();
+    two.backward("Module.a.Linear.backward.0", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
+    for (testing::DumpText* side : {&two.target, &two.golden}) {
+      const bool decays = (side == &two.target) == ours;
+      const double size = decays ? decayed : 0.5;
+      side->forward("Tensor.lerp_.0.forward", {weight(0.3), weight(0.8)}, {weight(0.35)});
+      if (decays)
+        side->forward("Tensor.mul_.0.forward", {weight(0.5), testing::scalar("float", factor)},
+                      {weight(size)});
+      side->forward("Tensor.addcdiv_.0.forward", {weight(size), weight(0.35), weight(0.9)},
+                    {weight(size - 0.004)});
+      side->training = adam(R"("lr": 0.001, "weight_decay": 0)");
+    }
+    return diagnosed(
+        two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  };
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    CHECK(no_evidence(stepped(ours, "1.0", 0.5)));
+    const RankDiagnosis rank = stepped(ours, "0.9", 0.45);
+    CHECK(first(rank).kind == (ours ? Kind::added : Kind::removed));
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).entry == "Tensor.mul_.0.forward");
+    CHECK(first(rank).module == "optimizer");
+    CHECK(first(rank).text.starts_with(ours ? "runs Tensor.mul_, golden does not; error "
+                                            : "golden runs Tensor.mul_ here, this run does not; error "));
+    CHECK(first(rank).text.ends_with(" at Tensor.addcdiv_.0.forward, 0 before"));
+    CHECK(is_one_cause(rank));
+  }
+}
+
 }  // namespace msprobe::diagnosis::training_rule_test
