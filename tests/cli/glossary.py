@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The documents use the words of docs/glossary.md, and none that its last column rejects.
+"""The documents use the words of docs/glossary.md, and none that its last column rejects. Neither they nor the program
+use phrases that no page explains.
 
 usage: glossary.py MSPROBE SOURCE_ROOT
 """
 
+import importlib.util
 import pathlib
 import re
 
 import harness
 
 MOST_TERMS = 40
+# Users could not make sense of these. The program says in whole sentences what is meant.
+ASKED_ABOUT = ("on another way to the same result", "parameters that one side has alone", "takes another parameter")
+SOURCES = (".cpp", ".hpp", ".h", ".js", ".py")
 TITLES = ("term", "meaning", "do not say")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
@@ -62,6 +67,25 @@ def unused_terms(root):
                 yield word
 
 
+def texts_of_program(source, tree):
+    """File and text of what a user can see of the program in this tree; `source` has the script that lists such texts."""
+    spec = importlib.util.spec_from_file_location("list_messages", source / "scripts" / "list_messages.py")
+    list_messages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(list_messages)
+    for folder in list_messages.FOLDERS:
+        for file in sorted((tree / folder).rglob("*")):
+            if file.suffix in SOURCES and file.is_file():
+                for _, text in list_messages.texts(file, file.read_text(encoding="utf-8")):
+                    yield str(file.relative_to(tree)), text
+
+
+def asked_about(source, tree):
+    _, pages, meanings = texts_of(tree)
+    pages = [*pages.items(), ("docs/glossary.md", meanings)]
+    for name, text in [*((name, prose_of(text)) for name, text in pages), *texts_of_program(source, tree)]:
+        yield from (f"{name}: {phrase}" for phrase in ASKED_ABOUT if list(uses(text, phrase)))
+
+
 def finds_what_is_wrong(scratch):
     """A page that uses a rejected word across two lines, in code and in a link; a term that no page uses."""
     (scratch / "docs").mkdir()
@@ -76,6 +100,22 @@ def finds_what_is_wrong(scratch):
 def make_tests(_msprobe, root):
     root = pathlib.Path(root).resolve()
 
+    def finds_phrases(scratch):
+        """In a text that two lines of the program make, and on a page; comments are no texts."""
+        for folder in ("docs", "src", "python"):
+            (scratch / folder).mkdir()
+        (scratch / "README.md").write_text("Parameters that one\nside has alone.\n", encoding="utf-8")
+        (scratch / "docs/glossary.md").write_text("| term | meaning | do not say |\n", encoding="utf-8")
+        code = '// takes another parameter\nnote("the call takes "\n     "another parameter");\n'
+        (scratch / "src/a.cpp").write_text(code, encoding="utf-8")
+        (scratch / "python/a.py").write_text("# takes another parameter\ntext = 'on another way to it'\n", encoding="utf-8")
+        harness.check_equal("phrases", list(asked_about(root, scratch)),
+                            [f"README.md: {ASKED_ABOUT[1]}", f"src/a.cpp: {ASKED_ABOUT[2]}"])
+
+    def no_phrases(_scratch):
+        harness.check(len(list(texts_of_program(root, root))) > 1000, "the texts of the program are found")
+        harness.check_equal("phrases", list(asked_about(root, root)), [])
+
     def few(_scratch):
         terms = [term for term, _, _ in rows_of((root / "docs/glossary.md").read_text(encoding="utf-8"))]
         harness.check(len(terms) <= MOST_TERMS, f"{len(terms)} terms, {MOST_TERMS} are enough")
@@ -87,6 +127,8 @@ def make_tests(_msprobe, root):
         ("the glossary is short and sorted", few),
         ("no page uses a word that the glossary rejects",
          lambda _scratch: harness.check_equal("rejected words", list(rejected_words(root)), [])),
+        ("phrases that no page explains are found", finds_phrases),
+        ("neither the program nor a page uses such a phrase", no_phrases),
         ("each term is used", lambda _scratch: harness.check_equal("unused terms", list(unused_terms(root)), [])),
     ]
 
