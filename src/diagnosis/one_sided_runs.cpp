@@ -350,19 +350,19 @@ std::string_view OneSidedRuns::at_another_place(const Run& run) const {
 }
 
 /// Counts the forward calls of both sides by operation, once, because many runs ask for them.
-const OneSidedRuns::StepCalls& OneSidedRuns::call_counts() {
-  if (call_counts_) return *call_counts_;
-  call_counts_.emplace();
+const StepCalls& OneSidedRuns::step_calls() {
+  if (step_calls_) return *step_calls_;
+  step_calls_.emplace();
   for (const bool golden : {false, true}) {
     const Side& side = golden ? golden_ : target_;
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const dump::EntryName name = side.parsed_name(api);
-      if (name.direction == Direction::forward) ++call_counts_->times[name.base][golden ? 1 : 0];
-      std::uint32_t& first = call_counts_->first_backward[golden ? 1 : 0];
+      if (name.direction == Direction::forward) ++step_calls_->times[name.base][golden ? 1 : 0];
+      std::uint32_t& first = step_calls_->first_backward[golden ? 1 : 0];
       if (name.direction == Direction::backward) first = std::min(first, api);
     }
   }
-  return *call_counts_;
+  return *step_calls_;
 }
 
 /// One run may change gradients in every pass, the other once: this says how often each calls the operation.
@@ -370,10 +370,10 @@ std::string OneSidedRuns::how_often(const Run& run) {
   const bool ours = !run.target.empty();
   if (ours == !run.golden.empty()) return {};
   const std::uint32_t call = ours ? run.target[0] : run.golden[0];
-  if (call < call_counts().first_backward[ours ? 0 : 1]) return {};
+  if (call < step_calls().first_backward[ours ? 0 : 1]) return {};
   const std::string_view base = (ours ? target_ : golden_).parsed_name(call).base;
-  const auto found = call_counts().times.find(base);
-  if (found == call_counts().times.end()) return {};
+  const auto found = step_calls().times.find(base);
+  if (found == step_calls().times.end()) return {};
   const auto& [target_times, golden_times] = found->second;
   if (target_times == 0 || golden_times == 0 || target_times == golden_times) return {};
   return fmt::format("; {} is called {} in this step, in golden {}", base, count_of(target_times),

@@ -18,6 +18,12 @@
 
 namespace msprobe::diagnosis {
 
+/// How often the operations of a step are called on both sides, and where its backward begins.
+struct StepCalls {
+  std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of the target and of golden
+  std::array<std::uint32_t, 2> first_backward{pairing::kNone, pairing::kNone};
+};
+
 class OneSidedRuns : WalkRule {
  public:
   struct Run {
@@ -69,11 +75,6 @@ class OneSidedRuns : WalkRule {
   void finish();
 
  private:
-  struct StepCalls {
-    std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of the target and of golden
-    std::array<std::uint32_t, 2> first_backward{pairing::kNone, pairing::kNone};
-  };
-
   bool takes_from(const EntryPair& entry, const Run& run);
   bool is_left_out(bool is_target, std::uint32_t api) const;
   bool is_of_optimizer(bool is_target, std::uint32_t api) const;
@@ -81,7 +82,7 @@ class OneSidedRuns : WalkRule {
   Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);
   std::uint64_t order_behind(std::uint32_t golden) const;
-  const StepCalls& call_counts();
+  const StepCalls& step_calls();
   std::string how_often(const Run& run);
   std::string_view at_another_place(const Run& run) const;
   bool is_behind_end(const Run& run) const;
@@ -98,7 +99,7 @@ class OneSidedRuns : WalkRule {
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;
-  std::optional<StepCalls> call_counts_;
+  std::optional<StepCalls> step_calls_;
 };
 
 }  // namespace msprobe::diagnosis

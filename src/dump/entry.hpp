@@ -51,9 +51,10 @@ class Entry {
 
   /// The name of a member, with a number that nearly always distinguishes it from others at a glance.
   struct MemberKey {
-    constexpr MemberKey(std::string_view name)
-        : text(name), tag(tag_of(name)) {}                                        // NOLINT: any name is a key
-    constexpr MemberKey(const char* name) : MemberKey(std::string_view(name)) {}  // NOLINT: any name is a key
+    // NOLINTBEGIN(google-explicit-constructor): any name is a key
+    constexpr MemberKey(std::string_view name) : text(name), tag(tag_of(name)) {}
+    constexpr MemberKey(const char* name) : MemberKey(std::string_view(name)) {}
+    // NOLINTEND(google-explicit-constructor)
     std::string_view text;
     std::uint32_t tag;
   };
