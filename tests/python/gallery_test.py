@@ -20,6 +20,11 @@ import make
 from prepared import Script
 
 
+# From PyTorch 2.0 on one call takes the norms of all gradients. It is the one that golden alone runs, and is named.
+IS_NEWER = not torch.__version__.startswith("1.")
+NEWER = {"clipping": ("Torch._foreach_norm.0.forward", "removed")}
+
+
 def run_script(script, *arguments):
     done = Script(script, *arguments).end()
     assert done.returncode == 0, done.stderr
@@ -45,7 +50,7 @@ class Gallery(Case):
             with self.subTest(name):
                 self.assertEqual((title, code), make.code_of(name))
                 runs = make.record(name, scratch, run_script)
-                self.assertEqual(make.named(command.find(), *runs), expected)
+                self.assertEqual(make.named(command.find(), *runs), NEWER.get(name, expected) if IS_NEWER else expected)
                 if torch.__version__.startswith("1.13."):  # the page's; another one has other operations in an optimizer
                     said = make.answer(command.find(), *runs)
                     self.assertEqual(without_numbers(said), without_numbers(answer), "scripts/gallery makes the page again")
