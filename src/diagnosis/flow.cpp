@@ -55,7 +55,7 @@ std::uint32_t ContentMap::find(std::uint64_t key) const {
 }
 
 bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item) {
-  // Of truth values the extremes say nothing.
+  // The extremes of truth values say nothing.
   const double value = measuring::number_of(side, item, dump::kMax);
   if (measuring::unit_roundoff(side.text(item.dtype)) == 0 &&
       !std::isfinite(measuring::number_of(side, item, dump::kNorm)))

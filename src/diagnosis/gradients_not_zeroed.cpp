@@ -2,8 +2,8 @@
 // Gradients of parameters that one side adds to those of the step before, or of the pass before in a step,
 // and the other clears: optimizer.zero_grad() is missing, or comes at another place. A mean is linear: the
 // mean of such a gradient is larger than golden's by the mean of the gradient before, for every parameter.
-// What remains of a step is what the optimizer took, which a reduction or clipping may have changed after the
-// backward.
+// The gradient that remains of a step is the one that the optimizer took. A reduction or clipping may have
+// changed it after the backward.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -36,7 +36,7 @@ inline constexpr double kSuspect = 1.5;
 // Shared by several rules
 
 /// The margin between an estimate of what rounding explains and an error that counts. A call has an effect if
-/// the error behind it exceeds the error before it this many times; a tensor that is handed on may have this
+/// the error after it exceeds the error before it this many times; a tensor that is handed on may have this
 /// many times the error that its producer gave it, because the consumer may measure it in another type; a
 /// norm or a setting is another one, and a decision was not flipped by rounding, from this factor on.
 /// Statistics that do not show an error may hide this part of the largest one upstream. After an optimizer
@@ -95,7 +95,7 @@ inline constexpr double kChance = 4;
 inline constexpr unsigned kMostBehindRearranged = 4;
 /// A pair of types is also a setting of the run, automatic casting, if nearly all outputs of matrix products
 /// and convolutions have it of which one side at least is a half type, if these are half of all such outputs,
-/// and if there are at least so many of them. Chosen, not measured: automatic casting casts all of them,
+/// and if there are at least this many outputs. Chosen, not measured: automatic casting casts all of them,
 /// except where the code turns it off.
 inline constexpr std::uint64_t kFewestProducts = 4;
 /// Rounding does not explain two numbers among the arguments that differ by more than this part of the
@@ -227,8 +227,8 @@ inline constexpr double kNearTheEnd = 0x1p-6;
 /// The outputs of a right port may be off by this many roundoffs of float32, because all of its operations
 /// are others. Measured: up to 2e-6 in three layers.
 inline constexpr double kRoundingsOfPort = 64;
-/// If a side has too few modules, the calls alone decide, provided that there are so many of them. Chosen,
-/// not measured.
+/// If a side has too few modules, the calls alone decide, provided that there are at least this many calls.
+/// Chosen, not measured.
 inline constexpr std::size_t kFewestCalls = 16;
 /// Two runs are also two code bases if this part of the paired calls takes parameters of other sizes where
 /// some are joined. Chosen, not measured.

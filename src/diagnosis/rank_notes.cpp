@@ -70,7 +70,7 @@ std::uint32_t first_nan(const dump::Side& side) {
 }
 
 /// Some modules run more often than in golden and others less often, as where a recomputation runs one block
-/// twice and another never; empty if there are none of both.
+/// twice and another never; empty unless both kinds exist.
 std::string other_counts(const Walk& walk) {
   constexpr std::size_t kShown = 4;
   std::map<std::string_view, std::pair<std::size_t, std::size_t>> calls;

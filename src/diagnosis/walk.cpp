@@ -415,7 +415,7 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
     // A gradient that nothing is trained by does no harm, as that of embeddings which are frozen.
     found.text += "; the gradients of all parameters are the same";
   } else if (grad && equivalent_modules.are_gradients_equal(rounded)) {
-    // A function with a backward of its own, which rounds in another way.
+    // A custom function has its own backward, which rounds in another way.
     found.text += fmt::format("; the gradients of all parameters agree within {}",
                               error_text(kMargin * rounded.error + kRightKernel));
   } else {
