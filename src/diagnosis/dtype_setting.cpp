@@ -34,21 +34,19 @@ std::optional<DtypeSetting> most_common(const dump::Side& target, const dump::Si
                                         const std::vector<std::uint32_t>& golden_item, Counts&& counts,
                                         double finest = 0) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> pairs;  // of texts
-  std::uint64_t floating = 0;
-  const auto is_floating = [](const dump::Side& side, const dump::Item& item) {
-    return item.is_tensor && unit_roundoff(side.text(item.dtype)) > 0;
-  };
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
-    if (golden_item[i] == pairing::kNone || !is_floating(target, target.items[i]) || !counts(target.items[i]))
-      continue;
+    if (golden_item[i] == pairing::kNone || !target.items[i].is_tensor) continue;
     const dump::Item& partner = golden.items[golden_item[i]];
-    if (!is_floating(golden, partner) || std::max(unit_roundoff(target.text(target.items[i].dtype)),
-                                                  unit_roundoff(golden.text(partner.dtype))) <= finest)
-      continue;
-    ++floating;
-    ++pairs[{target.items[i].dtype, partner.dtype}];
+    if (partner.is_tensor && counts(target.items[i])) ++pairs[{target.items[i].dtype, partner.dtype}];
   }
+  std::erase_if(pairs, [&](const auto& pair) {
+    const double ours = unit_roundoff(target.text(pair.first.first));
+    const double theirs = unit_roundoff(golden.text(pair.first.second));
+    return ours == 0 || theirs == 0 || std::max(ours, theirs) <= finest;
+  });
   if (pairs.empty()) return std::nullopt;
+  std::uint64_t floating = 0;
+  for (const auto& [types, tensors] : pairs) floating += tensors;
   const auto most = std::max_element(pairs.begin(), pairs.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return DtypeSetting{target.text(most->first.first), golden.text(most->first.second), most->second,

@@ -313,43 +313,40 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   walk_.keep(std::move(found), run.error);
 }
 
+/// The call of a module around a call; empty outside of modules.
+std::string_view OneSidedRuns::module_around(bool golden, std::uint32_t api) const {
+  const auto& beside = golden ? walk_.rank.golden_construct : walk_.rank.target_construct;
+  const Side& side = golden ? golden_ : target_;
+  const std::string_view module = beside ? beside->table().parent(side.text(side.apis[api].name)) : "";
+  return pairing::module_path(module).empty() ? std::string_view() : module;
+}
+
 /// The first call of the other side that does at another place what the run does: each call of the run has a
 /// call of the same operation in the same call of a module there, whose partner is not in that module. Empty
 /// if it lacks one.
-std::string_view OneSidedRuns::at_another_place(const Run& run) const {
-  const bool ours = !run.target.empty();
-  const auto& beside = ours ? walk_.rank.target_construct : walk_.rank.golden_construct;
-  const auto& others = ours ? walk_.rank.golden_construct : walk_.rank.target_construct;
-  if (!beside || !others) return {};
-  const Side& side = ours ? target_ : golden_;
-  const Side& other = ours ? golden_ : target_;
-  const std::vector<std::uint32_t>& partners = ours ? alignment_.target_of : alignment_.golden_of;
-  const auto module_of = [](const dump::ConstructTable& table, const Side& of, std::uint32_t api) {
-    const std::string_view parent = table.parent(of.text(of.apis[api].name));
-    return pairing::module_path(parent).empty() ? std::string_view() : parent;
-  };
+std::string_view OneSidedRuns::at_another_place(const Run& run) {
+  const bool golden = run.target.empty();
+  const Side& other = golden ? target_ : golden_;
+  const std::vector<std::uint32_t>& partners = golden ? alignment_.golden_of : alignment_.target_of;
   std::uint32_t first = kNone;
   std::uint32_t next = 0;  // in the other side; its calls come in the same order
-  for (const std::uint32_t api : ours ? run.target : run.golden) {
-    const std::string_view module = module_of(beside->table(), side, api);
-    const std::string_view base = side.parsed_name(api).base;
-    const auto is_same = [&](std::uint32_t call) {
-      const dump::EntryName name = other.parsed_name(call);
-      if (module.empty() || name.base != base || name.direction != Direction::forward ||
-          module_of(others->table(), other, call) != module)
-        return false;
-      // Another call at its place, as of the next normalization, may have become its partner.
-      return partners[call] == kNone || module_of(beside->table(), side, partners[call]) != module;
-    };
-    while (next < other.apis.size() && !is_same(next)) ++next;
-    if (next == other.apis.size()) return {};
-    if (first == kNone) first = next;
-    ++next;
+  for (const std::uint32_t api : golden ? run.golden : run.target) {
+    const std::string_view module = module_around(golden, api);
+    const auto& places = step_calls().places[golden ? 0 : 1];
+    const auto found = places.find({module, (golden ? golden_ : target_).parsed_name(api).base});
+    if (found == places.end()) return {};
+    // Another call at its place, as of the next normalization, may have become its partner.
+    const auto call = std::find_if(found->second.begin(), found->second.end(), [&](std::uint32_t each) {
+      return each >= next && (partners[each] == kNone || module_around(golden, partners[each]) != module);
+    });
+    if (call == found->second.end()) return {};
+    if (first == kNone) first = *call;
+    next = *call + 1;
   }
   return first == kNone ? std::string_view() : other.text(other.apis[first].name);
 }
 
-/// Counts the forward calls of both sides by operation, once, because many runs ask for them.
+/// Looks up the calls of both sides once, because many runs ask for them.
 const StepCalls& OneSidedRuns::step_calls() {
   if (step_calls_) return *step_calls_;
   step_calls_.emplace();
@@ -357,9 +354,12 @@ const StepCalls& OneSidedRuns::step_calls() {
     const Side& side = golden ? golden_ : target_;
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const dump::EntryName name = side.parsed_name(api);
-      if (name.direction == Direction::forward) ++step_calls_->times[name.base][golden ? 1 : 0];
       std::uint32_t& first = step_calls_->first_backward[golden ? 1 : 0];
       if (name.direction == Direction::backward) first = std::min(first, api);
+      if (name.direction != Direction::forward) continue;
+      ++step_calls_->times[name.base][golden ? 1 : 0];
+      const std::string_view module = module_around(golden, api);
+      if (!module.empty()) step_calls_->places[golden ? 1 : 0][{module, name.base}].push_back(api);
     }
   }
   return *step_calls_;

@@ -7,20 +7,24 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
 
-/// How often the operations of a step are called on both sides, and where its backward begins.
+/// The forward calls of a step, of the target and of golden, and where its backward begins.
 struct StepCalls {
-  std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of the target and of golden
+  std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of operations
+  std::array<std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>>, 2>
+      places;  // by the call of a module and the operation
   std::array<std::uint32_t, 2> first_backward{pairing::kNone, pairing::kNone};
 };
 
@@ -84,7 +88,8 @@ class OneSidedRuns : WalkRule {
   std::uint64_t order_behind(std::uint32_t golden) const;
   const StepCalls& step_calls();
   std::string how_often(const Run& run);
-  std::string_view at_another_place(const Run& run) const;
+  std::string_view module_around(bool golden, std::uint32_t api) const;
+  std::string_view at_another_place(const Run& run);
   bool is_behind_end(const Run& run) const;
   bool note_end(const Run& run, Finding& found) const;
   std::string other_epsilon(const Run& run) const;

@@ -35,9 +35,10 @@ std::set<std::string> parameter_paths(const Side& side) {
   return found;
 }
 
-std::string call_of(const Side& side, std::uint32_t api) {
+/// The operation that an entry calls in the forward; empty for other entries.
+std::string_view call_of(const Side& side, std::uint32_t api) {
   const dump::EntryName name = side.parsed_name(api);
-  return !name.is_module && name.direction == Direction::forward ? std::string(name.base) : std::string();
+  return !name.is_module && name.direction == Direction::forward ? name.base : std::string_view();
 }
 
 /// Whether many of the paired calls take parameters of other sizes, as joined projections do.
@@ -45,6 +46,7 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
   const auto elements_taken = [](const Side& side, std::uint32_t api) {
     const dump::EntryName name = side.parsed_name(api);
     std::uint64_t elements = 0;
+    if (!pairing::takes_parameters(name.operation())) return elements;
     for (const std::uint32_t i : side.apis[api].items()) {
       const auto position = pairing::position_of(side, side.items[i]);
       if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
@@ -74,7 +76,7 @@ bool is_beginning(const Side& part, const std::vector<std::uint32_t>& partners, 
                   const std::vector<std::uint32_t>& back) {
   std::uint32_t end = 0;
   for (std::uint32_t api = 0; api < part.apis.size(); ++api) {
-    const std::string call = call_of(part, api);
+    const std::string_view call = call_of(part, api);
     if (call.empty()) continue;
     if (partners[api] == kNone || call_of(whole, partners[api]) != call) return false;
     end = std::max(end, partners[api] + 1);
@@ -104,7 +106,7 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   std::size_t golden_calls = 0;
   std::size_t same = 0;
   for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
-    const std::string call = call_of(rank.target, api);
+    const std::string_view call = call_of(rank.target, api);
     if (call.empty()) continue;
     ++calls;
     const std::uint32_t partner = rank.alignment->golden_of[api];

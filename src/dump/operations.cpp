@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <deque>
 #include <iterator>
@@ -64,6 +65,8 @@ class OwnRows {
     static OwnRows* const kRows = new OwnRows;
     return *kRows;
   }
+
+  bool is_empty() const { return rows_.empty(); }
 
   const KnownOperation* find(std::string_view name) const {
     const auto found = rows_.find(name);
@@ -173,6 +176,31 @@ class OwnRows {
   std::deque<std::vector<KnownOperation::Signature>> signatures_;
 };
 
+const KnownOperation* find_built_in(std::string_view name) {
+  static const auto rows = [] {
+    std::unordered_map<std::string_view, const KnownOperation*> by_name;
+    for (const KnownOperation& operation : kOperations) by_name.emplace(operation.name, &operation);
+    return by_name;
+  }();
+  const auto found = rows.find(PlainOperation(name).text());
+  return found == rows.end() ? nullptr : found->second;
+}
+
+/// The answer to an earlier question.
+struct Remembered {
+  static constexpr std::size_t kLongest = 39;  // longer names are rare
+
+  Remembered() = default;
+  explicit Remembered(std::string_view name) : size(name.size()), row(find_built_in(name)) {
+    std::ranges::copy(name, letters.begin());
+  }
+  std::string_view name() const { return {letters.data(), size}; }
+
+  std::array<char, kLongest> letters{};
+  std::size_t size = 0;
+  const KnownOperation* row = nullptr;
+};
+
 /// `ulp`, `ulp_`, `ulp=__matmul__`, `write_only_inputs/tensor`
 void add_listed(const KnownOperation& operation, std::string_view list, std::vector<Listed>& found) {
   if (operation.name != operation.row) return;
@@ -195,17 +223,20 @@ void add_operations(const std::string& path) {
 }
 
 const KnownOperation* find_operation(std::string_view name) {
-  const PlainOperation plain(name);
-  if (const KnownOperation* const own = OwnRows::get().find(plain.text())) return own;
-  // The rules ask for the operation of each call many times, which made a binary search 6 % of the time of a
-  // comparison of statistics.
-  static const auto rows = [] {
-    std::unordered_map<std::string_view, const KnownOperation*> by_name;
-    for (const KnownOperation& operation : kOperations) by_name.emplace(operation.name, &operation);
-    return by_name;
-  }();
-  const auto found = rows.find(plain.text());
-  return found == rows.end() ? nullptr : found->second;
+  const OwnRows& own_rows = OwnRows::get();
+  if (!own_rows.is_empty()) {
+    const KnownOperation* const own = own_rows.find(PlainOperation(name).text());
+    if (own != nullptr) return own;
+  }
+  if (name.empty() || name.size() > Remembered::kLongest) return find_built_in(name);
+  // The rules ask several times about each call, and most calls are of a few operations.
+  constexpr std::size_t kRemembered = 64;
+  thread_local std::array<Remembered, kRemembered> remembered;
+  const auto letter = [&](std::size_t at) { return static_cast<unsigned char>(name[at]); };
+  Remembered& last =
+      remembered[(name.size() + letter(0) + letter(name.size() / 2) + letter(name.size() - 1)) % kRemembered];
+  if (last.name() != name) last = Remembered(name);
+  return last.row;
 }
 
 std::string_view arguments_of(std::string_view operation_with_prefix) {
