@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dump/training.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <set>
 
 namespace msprobe::dump {
 namespace {
@@ -30,6 +34,38 @@ OptimizerGroup group_of(const Entry& entry, Entry::Index node) {
     });
   }
   return group;
+}
+
+using Names = std::multiset<std::string>;
+
+Names names_of(const OptimizerSettings& step) {
+  Names names;
+  for (const OptimizerGroup& group : step.groups)
+    names.insert(group.parameters.begin(), group.parameters.end());
+  return names;
+}
+
+/// Whether steps of one class share parameters out between them, all of which have names.
+bool share_out(const std::vector<OptimizerSettings>& steps) {
+  std::set<std::string> known{""};
+  return std::ranges::all_of(steps, [&](const OptimizerSettings& step) {
+    const Names names = names_of(step);
+    return step.name == steps.front().name && step.module == steps.front().module &&
+           std::ranges::all_of(names, [&](const std::string& name) { return known.insert(name).second; });
+  });
+}
+
+/// Whether each step updates the same parameters as a step of the other side.
+bool are_among(const std::vector<OptimizerSettings>& steps, const std::vector<OptimizerSettings>& others) {
+  return std::ranges::all_of(steps, [&](const OptimizerSettings& step) {
+    return std::ranges::find(others, names_of(step), names_of) != others.end();
+  });
+}
+
+void join(std::vector<OptimizerSettings>& steps) {
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    std::ranges::move(steps[i].groups, std::back_inserter(steps.front().groups));
+  steps.resize(1);
 }
 
 }  // namespace
@@ -77,6 +113,15 @@ Training training_of(const Entry& description) {
     });
   }
   return training;
+}
+
+void join_steps(Training& one, Training& other) {
+  if (one.optimizers.empty() || other.optimizers.empty() || !share_out(one.optimizers) ||
+      !share_out(other.optimizers) || are_among(one.optimizers, other.optimizers) ||
+      are_among(other.optimizers, one.optimizers))
+    return;
+  join(one.optimizers);
+  join(other.optimizers);
 }
 
 }  // namespace msprobe::dump

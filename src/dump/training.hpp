@@ -52,4 +52,9 @@ struct Training {
 /// Reads the description. Skips members that it does not know, and values of the wrong type.
 Training training_of(const Entry& description);
 
+/// Two optimizers of one class that share the parameters between them make the same step as one that has all
+/// of them. If the sides share them out otherwise, each gets a single step. A side that only lacks a step of
+/// the other keeps its steps.
+void join_steps(Training& one, Training& other);
+
 }  // namespace msprobe::dump

@@ -136,6 +136,36 @@ std::vector<std::uint64_t> order_of(std::vector<std::uint64_t> parameters) {
   return parameters;
 }
 
+/// Whether two orders go through the parameters that both have in another sequence.
+bool are_reordered(std::vector<std::uint64_t> one, std::vector<std::uint64_t> other) {
+  const std::unordered_set<std::uint64_t> in_one(one.begin(), one.end());
+  const std::unordered_set<std::uint64_t> in_other(other.begin(), other.end());
+  std::erase_if(one, [&](std::uint64_t parameter) { return !in_other.contains(parameter); });
+  std::erase_if(other, [&](std::uint64_t parameter) { return !in_one.contains(parameter); });
+  return one != other;
+}
+
+/// The calls of an optimizer that nothing names, by operation and shape.
+using Unnamed = std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>;
+
+Unnamed unnamed_of(const Side& side, const Updates& updates) {
+  Unnamed found;
+  for (const std::uint32_t call : updates.calls)
+    if (updates.parameters[call] == 0) found[kind_of(side, call)].push_back(call);
+  return found;
+}
+
+/// Marks the calls of which the other side has as many.
+std::vector<bool> in_both(const Side& side, const Unnamed& own, const Unnamed& other) {
+  std::vector<bool> found(side.apis.size());
+  for (const auto& [kind, calls] : own) {
+    const auto same = other.find(kind);
+    if (same == other.end() || same->second.size() != calls.size()) continue;
+    for (const std::uint32_t call : calls) found[call] = true;
+  }
+  return found;
+}
+
 /// Marks the entries whose parameter is not in `known`, the parameters of the other side.
 std::vector<bool> alone(const std::vector<std::uint64_t>& own,
                         const std::unordered_set<std::uint64_t>& known) {
@@ -228,6 +258,13 @@ std::optional<UpdatePairs> pair_updates(const Side& target, const dump::Construc
   if (ours.sizes == theirs.sizes || ours.model == theirs.model) {
     found.target_alone.clear();
     found.golden_alone.clear();
+    if (are_reordered(order, golden_order)) {
+      // Calls that nothing names, as on clipped gradients, have their partners at an unknown place.
+      const auto unnamed = unnamed_of(target, ours);
+      const auto golden_unnamed = unnamed_of(golden, theirs);
+      found.target_alone = in_both(target, unnamed, golden_unnamed);
+      found.golden_alone = in_both(golden, golden_unnamed, unnamed);
+    }
     return found;
   }
   // The sides update different parameters, so that a call with an unknown parameter may belong to any of

@@ -254,7 +254,10 @@ verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& optio
   // The search for the first difference may still change the number of rows.
   if (!options.first_difference && !python.sums_as_recorded) measuring::learn_precision(rank);
   const bool mapped = options.match.method != pairing::Method::exact || options.match.fuzzy;
-  if (past != nullptr) pairing::align_entries(rank, mapped);
+  if (past != nullptr) {
+    dump::join_steps(rank.target.header.training, rank.golden.header.training);
+    pairing::align_entries(rank, mapped);
+  }
   // Tensors may have their elements in another order, and processes that share work pair tensors by name.
   const bool by_content = past != nullptr && !mapped && rank.mode == Mode::statistics && !rank.target_joins &&
                           !rank.golden_joins && !options.backend && diagnosis::are_two_code_bases(rank);
