@@ -260,6 +260,24 @@ std::uint64_t ParameterRule::first_order_within(const EntryPair& entry) const {
   return order;
 }
 
+/// Identifies a parameter without a content, as of one value or with NaN: calls of a module and the module
+/// itself have it. It is one of those there that look the same. 0: the module is not known.
+std::uint64_t ParameterRule::key_in_module(const EntryPair& entry, std::uint32_t index) const {
+  std::string key = walk_.module_around(entry.target, entry.golden);
+  if (key.empty()) return 0;
+  const auto look_of = [&](const Item& item) {
+    return fmt::format("\n{} {} {}", target_.text(item.shape), number_of(target_, item, dump::kMax),
+                       number_of(target_, item, dump::kMin));
+  };
+  const Item& item = walk_.item_of(index);
+  key += look_of(item);
+  for (std::uint32_t i = target_.apis[entry.target].first; i < index; ++i) {
+    const Item& other = walk_.item_of(i);
+    if (other.is_tensor && other.state == item.state && look_of(other) == look_of(item)) key += '+';
+  }
+  return std::hash<std::string>{}(key);
+}
+
 /// Judges a parameter where it is first used.
 void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t key) {
   if (is_another(entry, index, key)) return;
@@ -284,6 +302,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     entry.hidden = std::max(entry.hidden, flipped);
     largest_.updated = std::max(largest_.updated, std::min(flipped, 1.0));
   }
+  if (key == 0) key = key_in_module(entry, index);
   if (key != 0) {
     // Two parameters may begin with the same values. A clearly larger error shows that they are two.
     const std::uint32_t judged = judged_contents_.find(key);
@@ -305,8 +324,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const auto position = position_of(target_, item);
   const bool is_running = position && pairing::is_running_statistic(entry.name.operation(), *position);
   const char* const what = is_running ? "a running statistic" : "a parameter";
-  std::string text = fmt::format("{} is {} and differs by {} before it is used", place_text(target_, item),
-                                 what, error_text(e));
+  std::string text = fmt::format("{} is {} and {} before it is used", place_text(target_, item), what,
+                                 difference_text(target_, item, golden_, partner, e));
   if (history_.steps > 0) {
     if (history_.evidence) return;  // by what was seen in an earlier step
     const double steps = history_.steps;

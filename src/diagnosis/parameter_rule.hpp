@@ -43,6 +43,7 @@ class ParameterRule : WalkRule {
   const TakenContents& taken();
   bool rests_by_rounding(const ParameterStep& step, std::uint32_t index, double u) const;
   std::string name_outside_optimizer(std::uint64_t key);
+  std::uint64_t key_in_module(const EntryPair& entry, std::uint32_t index) const;
   std::uint64_t first_order_within(const EntryPair& entry) const;
   std::string other_of(std::uint32_t item, std::uint64_t key);
   bool is_unread(const EntryPair& entry, std::uint32_t item) const;
