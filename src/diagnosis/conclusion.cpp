@@ -169,15 +169,19 @@ int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<do
   double other = 0;
   double all = 0;
   for (std::size_t i = 0; i < ranks.front()->changed_gradients.size(); ++i) {
-    const auto& [name, norms] = ranks.front()->changed_gradients[i];
-    double apart = 0;
+    const std::string& name = ranks.front()->changed_gradients[i].first;
+    std::vector<double> norms;
     for (const RankFindings* rank : ranks) {
       if (i >= rank->changed_gradients.size() || rank->changed_gradients[i].first != name) return 0;
-      apart = std::max(apart, std::abs(rank->changed_gradients[i].second.*side / norms.*side - 1));
+      norms.push_back(rank->changed_gradients[i].second.*side);
     }
+    std::sort(norms.begin(), norms.end());
+    const bool apart = std::adjacent_find(norms.begin(), norms.end(), [](double one, double next) {
+                         return next <= one * (1 + kAlike);
+                       }) == norms.end();
     ++all;
-    same += apart <= kSame ? 1 : 0;
-    other += apart > kAlike ? 1 : 0;
+    same += norms.back() <= norms.front() * (1 + kSame) ? 1 : 0;
+    other += apart ? 1 : 0;
   }
   return all == 0 ? 0 : same >= kNearlyAll * all ? 1 : other >= kNearlyAll * all ? -1 : 0;
 }
@@ -275,9 +279,15 @@ class Conclusion {
     const int ours = agreement(ranks, &std::pair<double, double>::first);
     const int theirs = agreement(ranks, &std::pair<double, double>::second);
     if (ours * theirs != -1) return;
+    // Each rank may also change what was reduced: then it changes gradients by different factors.
+    const bool none = std::all_of(ranks.begin(), ranks.end(), [&](const RankFindings* rank) {
+      return ours < 0 ? rank->one_factor.first : rank->one_factor.second;
+    });
+    if (!none) return;
     const std::string text = fmt::format(
-        "; the ranks of {} take the same, those of {} each their own: nothing reduces them in {}",
-        ours > 0 ? "this run" : "golden", ours > 0 ? "golden" : "this run", ours > 0 ? "golden" : "this run");
+        "; the ranks of {} take the same, those of {} each their own: nothing reduces them there after the "
+        "last backward",
+        ours > 0 ? "this run" : "golden", ours > 0 ? "golden" : "this run");
     for (std::size_t i = from; i < placed_.size(); ++i) {
       Finding& finding = placed_[i].finding;
       if (finding.kind == Kind::optimizer && finding.place == kGradients) finding.text += text;

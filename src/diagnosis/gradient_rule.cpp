@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/sentences.hpp"
@@ -29,6 +32,19 @@ using measuring::kSingleRoundoff;
 using measuring::number_of;
 using measuring::sizes_of;
 using pairing::kNone;
+
+/// The norm under one of the names of a parameter, which an optimizer knows by the first alone. NaN: none.
+double norm_of_any(const dump::Training& training, const std::map<std::string, double>& norms,
+                   const std::string& name) {
+  if (const auto own = norms.find(name); own != norms.end()) return own->second;
+  for (const auto& names : training.tied.value_or(std::vector<std::vector<std::string>>{})) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    for (const std::string& other : names) {
+      if (const auto found = norms.find(other); found != norms.end()) return found->second;
+    }
+  }
+  return NAN;
+}
 
 }  // namespace
 
@@ -400,10 +416,12 @@ void GradientRule::examine_parameters(EntryPair& entry) {
     largest_.backward = std::max(largest_.backward, std::min(scale * walk_.e_of(i), 1.0));
     outputs_.judge(entry, i, scale * walk_.e_of(i), scale * errors_.b[i], {}, accumulated(entry, i));
   }
-  if (entry.best && entry.best->is_evidence() && entry.best->kind != Kind::gradient && agreed_before(entry))
+  if (entry.best && entry.best->is_evidence() && entry.best->kind != Kind::gradient && agreed_before(entry)) {
     entry.best->text +=
         "; it agrees after the pass before: if the gradients of this step's backward passes accumulate, "
-        "compare how they are cleared, scaled or replaced between them";
+        "compare how they are cleared, scaled, reduced or replaced between them";
+    entry.best->joined = std::exchange(changed_between_, true);
+  }
 }
 
 /// Remembers a gradient for the next step.
@@ -430,10 +448,9 @@ bool GradientRule::is_reduced_otherwise(const EntryPair& entry, std::uint32_t in
   if (ours.size() != 1 || theirs.size() != 1) return false;
   if (!taken_) taken_.emplace(taken_norms(ours[0]), taken_norms(theirs[0]));
   const std::string name = pairing::name_in_model(target_, walk_.item_of(index));
-  const auto our_norm = taken_->first.find(name);
-  const auto their_norm = taken_->second.find(name);
-  if (our_norm == taken_->first.end() || their_norm == taken_->second.end()) return false;
-  return std::abs(our_norm->second - their_norm->second) <= limit * their_norm->second;
+  const double our_norm = norm_of_any(target_.header.training, taken_->first, name);
+  const double their_norm = norm_of_any(golden_.header.training, taken_->second, name);
+  return std::abs(our_norm - their_norm) <= limit * their_norm;
 }
 
 /// Whether earlier passes of the step added to the gradient, and it was equal after the pass before.

@@ -64,6 +64,7 @@ class GradientRule : WalkRule {
   /// Norms that the optimizers of both sides take, by parameter; known once they were asked for.
   std::optional<std::pair<std::map<std::string, double>, std::map<std::string, double>>> taken_;
   std::optional<double> largest_gradient_;  // of golden's parameters: the largest root mean square
+  bool changed_between_ = false;            // evidence shows gradients that change between two passes
   std::vector<std::uint32_t> backward_of_;  // by forward entry under test: its last backward so far
 };
 

@@ -10,6 +10,7 @@
 
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/structure.hpp"
+#include "diagnosis/taken_gradients.hpp"
 #include "dump/side.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
@@ -123,6 +124,11 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
       return;
     }
     if (is_judged_gradient(index, partner)) return;
+    if (std::string other = of_other_pass(walk_, index); !other.empty()) {
+      offer_code(entry, index, std::move(other),
+                 "compare after which backward pass each side makes this call");
+      return;
+    }
     // A view of a parameter has drifted as the parameters have.
     const bool trained = item.requires_grad == dump::RequiresGrad::yes;
     if (walk_.drift && trained && !walk_.drift->stands_out(walk_.e_of(index), false, std::nullopt, entry.u))
@@ -134,12 +140,10 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   if (e == 0 || (walk_.flipped && std::isinf(e))) return;
   if (e > kFew * walk_.threshold * kSingleRoundoff &&
       errors_.are_exchanged(entry.target, entry.name.operation())) {
-    Finding found = walk_.finding(entry, Kind::feed, Rule::source, measuring::kInfinite);
-    found.text = fmt::format("its operands are exchanged: {} {}", place_text(target_, item),
-                             difference_text(target_, item, golden_, golden_.items[partner], e));
-    found.side = "the code differs, not a kernel";
-    found.next = "exchange the operands there on one side";
-    offer(entry, index, std::move(found));
+    offer_code(entry, index,
+               fmt::format("its operands are exchanged: {} {}", place_text(target_, item),
+                           difference_text(target_, item, golden_, golden_.items[partner], e)),
+               "exchange the operands there on one side");
     return;
   }
   if (known || golden_known) {
@@ -504,6 +508,15 @@ bool InputRule::is_wrong_in(std::string_view module) const {
   return std::any_of(walk_.out.findings.begin(), walk_.out.findings.end(), [&](const Finding& each) {
     return each.is_evidence() && each.rule == Rule::source && each.module == module;
   });
+}
+
+/// Offers what the code shows, however large the error.
+void InputRule::offer_code(EntryPair& entry, std::uint32_t index, std::string text, std::string next) {
+  Finding found = walk_.finding(entry, Kind::feed, Rule::source, measuring::kInfinite);
+  found.text = std::move(text);
+  found.side = "the code differs, not a kernel";
+  found.next = std::move(next);
+  offer(entry, index, std::move(found));
 }
 
 void InputRule::offer(EntryPair& entry, std::uint32_t index, Finding found) {

@@ -32,6 +32,7 @@ class InputRule : WalkRule {
   void judge_passed_on(EntryPair& entry, std::uint32_t item, std::uint32_t from, std::uint32_t golden_from);
   /// Whether an earlier entry in the module was given a wrong input.
   bool is_wrong_in(std::string_view module) const;
+  void offer_code(EntryPair& entry, std::uint32_t index, std::string text, std::string next);
   void offer(EntryPair& entry, std::uint32_t item, Finding found);
   std::uint64_t data_place(const EntryPair& entry, std::uint32_t item) const;
   void know_data(const EntryPair& entry, std::uint32_t item);

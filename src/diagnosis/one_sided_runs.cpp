@@ -134,19 +134,26 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
       alone_golden_[walk_.golden_next] = error;
-      if (!walk_.compound_golden[walk_.golden_next] && !is_left_out(false, walk_.golden_next)) {
-        if (!run_open_) {
-          runs_.push_back({{}, {}, order_behind(walk_.golden_next), largest_.forward, kLooks});
-          run_open_ = true;
-        }
-        if (runs_.back().golden.size() < kShownOfRun) runs_.back().golden.push_back(walk_.golden_next);
-        runs_.back().u = std::max(runs_.back().u, coarsest_of(golden_, walk_.golden_next));
-        run_of_golden_[walk_.golden_next] = static_cast<std::uint32_t>(runs_.size() - 1);
-      }
+      if (!walk_.compound_golden[walk_.golden_next]) join_run(false, walk_.golden_next);
     }
     walk_.golden_flow.put_outputs(walk_.golden_keys, walk_.golden_next,
                                   walk_.compound_golden[walk_.golden_next]);
   }
+}
+
+/// Adds an entry to the open run, which it opens if none is.
+void OneSidedRuns::join_run(bool is_target, std::uint32_t api) {
+  if (is_left_out(is_target, api)) return;
+  if (!run_open_)
+    runs_.push_back({{}, {}, is_target ? walk_.order_of(api) : order_behind(api), largest_.forward, kLooks});
+  run_open_ = true;
+  Run& run = runs_.back();
+  const Side& side = is_target ? target_ : golden_;
+  std::vector<std::uint32_t>& calls = is_target ? run.target : run.golden;
+  if (calls.size() < kShownOfRun) calls.push_back(api);
+  run.u = std::max(run.u, coarsest_of(side, api));
+  run.exchanges = run.exchanges || pairing::is_communication(side.parsed_name(api).operation());
+  (is_target ? run_of_target_ : run_of_golden_)[api] = static_cast<std::uint32_t>(runs_.size() - 1);
 }
 
 void OneSidedRuns::target_alone(std::uint32_t api_number) {
@@ -164,15 +171,7 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
     if (walk_.touched[target_.items[from].api]) walk_.touched[api_number] = true;
   }
   alone_target_[api_number] = error;
-  if (!walk_.compound[api_number] && !is_left_out(true, api_number)) {
-    if (!run_open_) {
-      runs_.push_back({{}, {}, walk_.order_of(api_number), largest_.forward, kLooks});
-      run_open_ = true;
-    }
-    if (runs_.back().target.size() < kShownOfRun) runs_.back().target.push_back(api_number);
-    runs_.back().u = std::max(runs_.back().u, coarsest_of(target_, api_number));
-    run_of_target_[api_number] = static_cast<std::uint32_t>(runs_.size() - 1);
-  }
+  if (!walk_.compound[api_number]) join_run(true, api_number);
   walk_.target_flow.put_outputs(walk_.target_keys, api_number, walk_.compound[api_number]);
 }
 
@@ -190,8 +189,8 @@ bool OneSidedRuns::is_left_out(bool is_target, std::uint32_t api) const {
   return walk_.part_updates && is_of_optimizer(is_target, api);
 }
 
-/// Another implementation of a step rounds differently, and gradients that are noise step in any direction.
-/// Parameters are judged with that error where they are used.
+/// Other implementations of a step round differently, and noise steps in any direction. Parameters are judged
+/// with that error where they are used.
 double OneSidedRuns::of_steps(const Run& run, double u) const {
   const bool steps = (!run.target.empty() && is_of_optimizer(true, run.target[0])) ||
                      (!run.golden.empty() && is_of_optimizer(false, run.golden[0]));
@@ -218,6 +217,7 @@ void OneSidedRuns::look(EntryPair& entry) {
     // Masks have the same statistics wherever as many elements are true; the call that takes one may give
     // whole numbers.
     const bool takes = !own && takes_from(entry, run);
+    if (run.exchanges && !takes) continue;
     if (takes) {
       for (const std::uint32_t item : target_.apis[entry.target].items()) {
         if (walk_.item_of(item).state == State::output) error = std::max(error, walk_.e_of(item));
@@ -263,10 +263,8 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
                     run.golden.empty() ? kNone : run.golden[0]);
   const auto list = [](const Side& side, const std::vector<std::uint32_t>& apis) {
     std::string text;
-    for (const std::uint32_t api : apis) {
-      const dump::EntryName parsed = side.parsed_name(api);
-      text += (text.empty() ? "" : ", ") + std::string(parsed.base);
-    }
+    for (const std::uint32_t api : apis)
+      text += (text.empty() ? "" : ", ") + std::string(side.parsed_name(api).base);
     return text;
   };
   // Without an effect, one side may just not have recorded the entries.
@@ -274,6 +272,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   const std::string ours = list(target_, run.target);
   const std::string theirs = list(golden_, run.golden);
   const bool unpaired = ours == theirs;  // only their partners are known to differ
+  const std::string_view elsewhere = both ? std::string_view() : at_another_place(run);
   if (unpaired) {
     found.confidence = Confidence::likely;
     found.joined = walk_.any_evidence;
@@ -282,21 +281,22 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   } else if (both) {
     found.text = fmt::format("{} {} where golden {} {}", verb, ours, verb, theirs);
   } else if (run.target.empty()) {
-    const std::string_view elsewhere = at_another_place(run);
     found.text = elsewhere.empty() ? fmt::format("golden {} {} here, this run does not", verb, theirs)
                                    : fmt::format("golden {} {} here, this run at another place, as {}", verb,
                                                  theirs, elsewhere);
   } else {
-    const std::string_view elsewhere = at_another_place(run);
     found.text = elsewhere.empty()
                      ? fmt::format("{} {}, golden does not", verb, ours)
                      : fmt::format("{} {} here, golden at another place, as {}", verb, ours, elsewhere);
   }
-  if (!consumer.empty())
-    found.text += fmt::format("; {} at {}, {} before", walk_.error_at(errors_.entry_named(consumer), error),
-                              consumer, error_text(before));
-  if (!given.empty()) found.text += fmt::format(", where {}", given);
-  if (!consumer.empty()) found.text += how_often(run);
+  if (!consumer.empty()) {
+    found.text += error == 0 ? fmt::format("; the {} takes other gradients", consumer)
+                             : fmt::format("; {} at {}, {} before",
+                                           walk_.error_at(errors_.entry_named(consumer), error), consumer,
+                                           error_text(before));
+    if (!given.empty()) found.text += fmt::format(", where {}", given);
+    found.text += how_often(run);
+  }
   found.concerned = std::max<std::size_t>(run.target.size(), run.golden.size());
   found.downstream = walk_.any_evidence && !run.target.empty() && walk_.touched[run.target[0]];
   const std::string epsilon = other_epsilon(run);
@@ -448,7 +448,7 @@ bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry
   const auto end = runs_.rbegin() + static_cast<std::ptrdiff_t>(std::min(runs_.size(), kMostRuns));
   for (auto run = runs_.rbegin(); run != end; ++run) {
     if (run->order < walk_.order_of(producer)) return false;
-    const bool in_sight = run->settled || (!run->consumed && run->looks > 0);
+    const bool in_sight = run->settled || (!run->exchanges && !run->consumed && run->looks > 0);
     if (run->order > walk_.order_of(entry.target) || !in_sight) continue;
     settle(*run, walk_.target_name(entry.target), error, before, given);
     return true;
@@ -524,8 +524,9 @@ void OneSidedRuns::settle_gradients() {
   const bool ended = !ends_before(target_, golden_).empty() || !ends_before(golden_, target_).empty();
   if (walk_.other_operations || errors_.loss_scale || ended) return;
   // The other side may change them by calls that are not recorded, as clip_grad_norm_ does.
-  const GradientChanges changes =
+  GradientChanges changes =
       changes_of(taken_gradients(target_, golden_, errors_.golden_item), errors_, walk_.threshold);
+  changes.same.merge(taken_alike(target_, golden_));
   for (Run& run : runs_) {
     if (!run.settled) settle_gradient(run, changes.same);
   }
@@ -563,11 +564,6 @@ std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_
 /// whether that is recorded or not.
 /// `same`: the parameters of which the optimizers of both sides take the same gradient.
 void OneSidedRuns::settle_gradient(Run& run, const std::set<std::string>& same) {
-  if (golden_gradients_.size() == 0) {
-    for (std::uint32_t i = 0; i < golden_.items.size(); ++i) {
-      if (golden_.items[i].state == State::parameters_grad) golden_gradients_.put(walk_.golden_keys.of(i), i);
-    }
-  }
   const auto first = [&](const ContentKeys& keys, const std::vector<std::uint32_t>& calls,
                          const ContentMap& gradients) {
     for (const std::uint32_t api : calls) {
@@ -577,7 +573,7 @@ void OneSidedRuns::settle_gradient(Run& run, const std::set<std::string>& same) 
     return std::make_pair(kNone, std::string());
   };
   const auto [call, ours] = first(walk_.target_keys, run.target, walk_.gradient_items);
-  const auto [golden_call, theirs] = first(walk_.golden_keys, run.golden, golden_gradients_);
+  const auto [golden_call, theirs] = first(walk_.golden_keys, run.golden, walk_.golden_gradient_items);
   if (ours.empty() == theirs.empty() || same.contains(ours.empty() ? theirs : ours)) return;
   run.settled = true;
   Finding found;

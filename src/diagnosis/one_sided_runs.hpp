@@ -34,9 +34,10 @@ class OneSidedRuns : WalkRule {
     std::vector<std::uint32_t> target;  // entries of the target, the first ones only
     std::vector<std::uint32_t> golden;
     std::uint64_t order = 0;
-    double error = 0;    // largest error before it
-    unsigned looks = 0;  // number of later entries that may still show its effect
-    double u = 0;        // unit roundoff of the coarsest of it and of those so far
+    double error = 0;        // largest error before it
+    unsigned looks = 0;      // number of later entries that may still show its effect
+    double u = 0;            // unit roundoff of the coarsest of it and of those so far
+    bool exchanges = false;  // between ranks: it has an effect where a call takes its results
     bool consumed = false;
     bool settled = false;
   };
@@ -79,6 +80,7 @@ class OneSidedRuns : WalkRule {
   void finish();
 
  private:
+  void join_run(bool is_target, std::uint32_t api);
   bool takes_from(const EntryPair& entry, const Run& run);
   bool is_left_out(bool is_target, std::uint32_t api) const;
   bool is_of_optimizer(bool is_target, std::uint32_t api) const;
@@ -100,7 +102,6 @@ class OneSidedRuns : WalkRule {
   std::unordered_map<std::uint32_t, double> alone_golden_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_target_;
   std::unordered_map<std::uint32_t, std::uint32_t> run_of_golden_;
-  ContentMap golden_gradients_;  // of parameters: their items
   std::vector<Run> runs_;
   std::size_t first_open_ = 0;  // runs before it are settled or out of sight
   bool run_open_ = false;

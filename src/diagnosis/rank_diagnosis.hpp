@@ -119,10 +119,11 @@ struct RankFindings {
   /// The gradients that one run alone changes between backward and optimizer: the parameters by name, and the
   /// norms that the optimizers of both runs take.
   std::vector<std::pair<std::string, std::pair<double, double>>> changed_gradients;
-  bool drifted = false;            // parameters differ before the first step that was recorded
-  bool apart = false;              // they differ by more than rounding grows to in training
-  std::vector<std::string> notes;  // remarks on the whole rank, each once
-  EarlyEnd early_end;              // one of the notes
+  std::pair<bool, bool> one_factor;  // whether each run changes all of them by one
+  bool drifted = false;              // parameters differ before the first step that was recorded
+  bool apart = false;                // they differ by more than rounding grows to in training
+  std::vector<std::string> notes;    // remarks on the whole rank, each once
+  EarlyEnd early_end;                // one of the notes
   /// For two code bases: all places where they agree, in the order of the target, and a sentence about them.
   std::vector<MeetingPoint> meeting_points;
   std::string agreement;

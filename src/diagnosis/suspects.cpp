@@ -363,10 +363,30 @@ void Suspects::prefer_recorded_code() {
   }
 }
 
+/// A call that is given the gradient of another pass explains what differs in later passes: one side adds to
+/// what the call left.
+void Suspects::prefer_other_pass() {
+  std::vector<Finding>& findings = walk_.out.findings;
+  const auto call = std::find_if(findings.begin(), findings.end(), [&](const Finding& each) {
+    return each.is_evidence() && each.kind == Kind::feed && each.item != kNone &&
+           walk_.gradient_items.find(walk_.target_keys.of(each.item)) != ContentMap::kUnknown;
+  });
+  if (call == findings.end()) return;
+  const std::uint64_t behind = call->order + 1;
+  for (Finding& each : findings) {
+    if (each.rule < Rule::introduced || each.target_api == kNone) continue;
+    const dump::EntryName name = walk_.target.parsed_name(each.target_api);
+    if (name.direction != Direction::parameters_grad || name.call == "0") continue;
+    each.downstream = true;
+    each.order = std::max(each.order, behind);
+  }
+}
+
 void Suspects::name() {
   if (walk_.options.without.contains(Rule::structure) || history_.evidence || walk_.other_operations) return;
   std::vector<Finding>& findings = walk_.out.findings;
   prefer_recorded_code();
+  prefer_other_pass();
   std::vector<Finding> effects;
   for (const Finding& found : findings) {
     const bool given = found.kind == Kind::argument || found.kind == Kind::requires_grad ||

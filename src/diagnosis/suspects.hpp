@@ -52,6 +52,7 @@ class Suspects : WalkRule {
   bool has_one_sided_gradient(std::uint32_t backward) const;
   Suspect suspect_of(const Finding& evidence);
   void prefer_recorded_code();
+  void prefer_other_pass();
   std::uint32_t nearest_cut(std::uint32_t end) const;
   bool is_of_other_size(const Finding& found) const;
   bool is_passed_on(const Finding& found) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/taken_gradients.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -11,6 +13,7 @@
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
 #include "pairing/places.hpp"
+#include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -31,6 +34,40 @@ std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimiz
     }
   }
   return norms;
+}
+
+std::set<std::string> taken_alike(const dump::Side& target, const dump::Side& golden) {
+  const auto& ours = target.header.training.optimizers;
+  const auto& theirs = golden.header.training.optimizers;
+  std::set<std::string> alike;
+  std::set<std::string> other;
+  for (std::size_t i = 0; ours.size() == theirs.size() && i < ours.size(); ++i) {
+    const std::map<std::string, double> norms = taken_norms(ours[i]);
+    for (const auto& [name, norm] : taken_norms(theirs[i])) {
+      const auto own = norms.find(name);
+      const bool same = own != norms.end() && std::abs(own->second - norm) <= kAlike * norm;
+      (same ? alike : other).insert(name);
+    }
+  }
+  for (const std::string& name : other) alike.erase(name);
+  return alike;
+}
+
+std::string of_other_pass(const Walk& walk, std::uint32_t item) {
+  const std::uint32_t ours = walk.gradient_items.find(walk.target_keys.of(item));
+  const std::uint32_t theirs =
+      walk.golden_gradient_items.find(walk.golden_keys.of(walk.errors.golden_item[item]));
+  if (ours == ContentMap::kUnknown || theirs == ContentMap::kUnknown) return {};
+  const dump::Item& golden = walk.golden.items[theirs];
+  const std::string parameter = pairing::name_in_model(walk.target, walk.item_of(ours));
+  if (walk.item_of(ours).state != dump::State::parameters_grad ||
+      parameter != pairing::name_in_model(walk.golden, golden))
+    return {};
+  const std::string_view pass = walk.target.parsed_name(walk.item_of(ours).api).call;
+  const std::string_view golden_pass = walk.golden.parsed_name(golden.api).call;
+  if (pass == golden_pass) return {};
+  return fmt::format("{} is the gradient of {} in parameters_grad.{}, in golden that in parameters_grad.{}",
+                     pairing::place_text(walk.target, walk.item_of(item)), parameter, pass, golden_pass);
 }
 
 TakenTensors::TakenTensors(const dump::Side& side) : side_(side) {
@@ -111,17 +148,16 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
   GradientChanges found;
   const double expected = errors.loss_scale ? 1 / errors.loss_scale->factor : 1;
   for (const TakenGradient& gradient : gradients) {
-    const float error = errors.e[gradient.item];
-    if (std::isnan(error) || error > kNoisyGradient) continue;
-    const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
     // Gradients that accumulate are recorded each time: the last one counts.
-    if (std::isfinite(apart) && apart > kAlike + threshold * error) {
+    found.changed.erase(gradient.parameter);
+    found.same.erase(gradient.parameter);
+    const float error = errors.e[gradient.item];
+    const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
+    if (std::isnan(error) || error > kNoisyGradient || !std::isfinite(apart)) continue;
+    if (apart > kAlike + threshold * error)
       found.changed[gradient.parameter] = gradient;
-      found.same.erase(gradient.parameter);
-    } else {
-      found.changed.erase(gradient.parameter);
-      if (std::isfinite(apart)) found.same.insert(gradient.parameter);
-    }
+    else
+      found.same.insert(gradient.parameter);
   }
   return found;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diagnosis/item_errors.hpp"
+#include "diagnosis/walk.hpp"
 #include "dump/side.hpp"
 #include "dump/training.hpp"
 
@@ -40,6 +41,13 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
 
 /// The norms that an optimizer takes, by parameter, as far as they are known.
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer);
+
+/// The parameters whose gradients have the same norms on both sides in all steps that optimizers make.
+std::set<std::string> taken_alike(const dump::Side& target, const dump::Side& golden);
+
+/// Describes an input that is the gradient of a parameter after more or fewer backward passes of the step
+/// than golden's; empty if it is not.
+std::string of_other_pass(const Walk& walk, std::uint32_t item);
 
 /// The tensors that optimizers take as gradients, as far as their calls are recorded.
 class TakenTensors {

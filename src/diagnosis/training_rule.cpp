@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/settings.hpp"
 #include "diagnosis/taken_gradients.hpp"
 #include "dump/side.hpp"
 #include "pairing/places.hpp"
@@ -40,33 +40,12 @@ constexpr std::array<std::string_view, 6> kHow = {"foreach",        "fused",    
                                                   "differentiable", "initial_lr", "base_lr"};
 constexpr const char* kWhichParameters =
     "check which parameters the optimizer is given, and which are frozen";
+constexpr std::string_view kClipping = "clip_grad";  // the parent of its calls
+constexpr const char* kOtherFactors = "different factors, as clipping by value or averaging over ranks";
 constexpr std::size_t kShownNames = 3;
-/// A learning rate that is computed may differ in its last digits.
-constexpr double kSameSetting = 1e-9;
 
-std::optional<double> number_in(const std::string& setting) {
-  double value = 0;
-  const char* const end = setting.data() + setting.size();
-  const auto [stop, error] = std::from_chars(setting.data(), end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
-}
-
-/// A setting as Python writes it, without the last digits of a number that was computed.
-std::string shown(const std::string& setting) {
-  const auto number = number_in(setting);
-  if (!number) return setting;
-  const auto single = static_cast<float>(*number);  // some optimizers keep their settings in tensors
-  return single == *number ? fmt::format("{}", single) : fmt::format("{:.10g}", *number);
-}
-
-bool is_same(const std::string& ours, const std::string& theirs) {
-  const auto a = number_in(ours);
-  const auto b = number_in(theirs);
-  if (ours == theirs) return true;
-  if (!a || !b) return false;
-  const auto is_single = [](double number) { return static_cast<float>(number) == number; };
-  if (is_single(*a) || is_single(*b)) return static_cast<float>(*a) == static_cast<float>(*b);
-  return std::abs(*a - *b) <= kSameSetting * std::max(std::abs(*a), std::abs(*b));
+const char* run(bool of_target) {
+  return of_target ? "this run" : "golden";
 }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -184,63 +163,73 @@ struct TrainingRule::Factors {
   }
 };
 
-/// The first call that clips gradients, or kNone.
-std::uint32_t TrainingRule::first_clipping(bool of_target) const {
+/// The first call that the recorder puts under `parent`, or kNone.
+std::uint32_t TrainingRule::first_under(std::string_view parent, bool of_target) const {
   const Side& side = of_target ? target_ : golden_;
   const auto& beside = of_target ? walk_.rank.target_construct : walk_.rank.golden_construct;
   for (std::uint32_t api = 0; beside && api < side.apis.size(); ++api) {
-    if (beside->table().parent(side.text(side.apis[api].name)) == "clip_grad") return api;
+    if (beside->table().parent(side.text(side.apis[api].name)) == parent) return api;
   }
   return kNone;
+}
+
+/// Whether a side clips gradients after the first step of its optimizer.
+bool TrainingRule::clips_late(bool of_target) const {
+  const std::uint32_t clips = first_under(kClipping, of_target);
+  return clips != kNone && first_under(pairing::kOptimizer, of_target) < clips;
 }
 
 /// Describes what clips gradients, or may: on one side, or on both; empty where nothing suggests it.
 /// `ours`, `theirs`: the factors of `count` gradients.
 std::string TrainingRule::clipping(const Factors& ours, const Factors& theirs, std::size_t count) const {
-  const bool here = first_clipping(true) != kNone;
-  const bool there = first_clipping(false) != kNone;
+  const bool here = first_under(kClipping, true) != kNone;
+  const bool there = first_under(kClipping, false) != kNone;
+  const bool late = clips_late(true);
+  if (here && there && late != clips_late(false))
+    return fmt::format("between backward and optimizer, where {} clips, {} after the optimizer's step",
+                       run(!late), run(late));
   // Clipping may be the same and its gradients not, as those that no rank reduced.
+  if (here && there && ours.is_one() != theirs.is_one())
+    return fmt::format(
+        "between backward and optimizer, where both runs clip and {} changes gradients by {} does",
+        run(theirs.is_one()), kOtherFactors);
   if (here && there) return "between backward and optimizer, where both runs clip";
   for (const bool target : {true, false}) {
     const Factors& changed = target ? ours : theirs;
     const Factors& left = target ? theirs : ours;
     if (!left.is_unchanged()) continue;
-    const char* const who = target ? "this run" : "golden";
-    const char* const other = target ? "golden" : "this run";
-    if (target ? here : there) return fmt::format("{} clips gradients, {} does not", who, other);
+    if (target ? here : there)
+      return fmt::format("{} clips gradients, {} does not", run(target), run(!target));
     if (count < kFewestCases || changed.most > 1 + kAlike) continue;
-    return fmt::format("{} makes gradients smaller by {} does, {} does not", who,
-                       changed.is_one() ? "one factor, as clipping by norm or a division"
-                                        : "different factors, as clipping by value or averaging over ranks",
-                       other);
+    return fmt::format("{} makes gradients smaller by {} does, {} does not", run(target),
+                       changed.is_one() ? "one factor, as clipping by norm or a division" : kOtherFactors,
+                       run(!target));
   }
   return {};
 }
 
-/// The line of the call that clips gradients on one side alone; empty if it is not known.
-std::string TrainingRule::line_of_clipping() const {
-  const std::uint32_t ours = first_clipping(true);
-  const std::uint32_t theirs = first_clipping(false);
-  if ((ours == kNone) == (theirs == kNone)) return {};
+/// Names the call that clips gradients on one side alone, or the calls that do it at different places.
+Finding TrainingRule::clipping_call() const {
+  const std::uint32_t ours = first_under(kClipping, true);
+  const std::uint32_t theirs = first_under(kClipping, false);
   Finding named;
-  walk_.name_places(named, ours, theirs);
-  return named.where;
+  const bool one = (ours == kNone) != (theirs == kNone);
+  if (one || clips_late(true) != clips_late(false)) walk_.name_places(named, ours, theirs);
+  return named;
 }
 
 std::uint32_t TrainingRule::first_of_optimizer() const {
-  for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
-    if (dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(api)))) return api;
-  }
-  return behind_backward(target_);
+  const std::uint32_t first = std::min(first_under(kClipping, true), first_under(pairing::kOptimizer, true));
+  return first != kNone ? first : behind_backward(target_);
 }
 
 /// The first call of the optimizer itself, behind those that clip gradients.
 std::uint32_t TrainingRule::behind_clipping() const {
-  std::uint32_t behind = behind_backward(target_);
-  for (std::uint32_t api = 0; walk_.construct != nullptr && api < target_.apis.size(); ++api) {
-    const std::string_view parent = walk_.construct->parent(walk_.target_name(api));
-    if (parent == pairing::kOptimizer) return api;
-    if (dump::is_of_optimizer(parent)) behind = std::max(behind, api + 1);
+  const std::uint32_t step = first_under(pairing::kOptimizer, true);
+  std::uint32_t behind = step != kNone ? step : behind_backward(target_);
+  for (std::uint32_t api = 0; step == kNone && walk_.construct != nullptr && api < target_.apis.size();
+       ++api) {
+    if (walk_.construct->parent(walk_.target_name(api)) == kClipping) behind = std::max(behind, api + 1);
   }
   return behind;
 }
@@ -272,7 +261,8 @@ void TrainingRule::found(std::uint32_t at, std::string text, std::size_t concern
   finding.side = about.side;
   finding.next = about.next;
   finding.place = about.place;
-  finding.where = about.where;
+  finding.where = about.at.where;
+  finding.golden_entry = about.at.golden_entry;
   finding.downstream = about.downstream || history_.evidence;
   walk_.keep(std::move(finding), walk_.any_error());
 }
@@ -292,8 +282,8 @@ void TrainingRule::compare_tied() {
       if (same || !all_there) continue;
       tied_.insert(names.begin(), names.end());
       found(0,
-            fmt::format("{} are one parameter in {}, {} in {}", list_of(names), ours ? "this run" : "golden",
-                        parameters_of(apart, names), ours ? "golden" : "this run"),
+            fmt::format("{} are one parameter in {}, {} in {}", list_of(names), run(ours),
+                        parameters_of(apart, names), run(!ours)),
             names.size(), {.next = "tie the weights on both sides, or on neither"});
     }
   };
@@ -401,10 +391,9 @@ void TrainingRule::compare_lost() {
     const std::vector<std::string>& names = of_target ? here : there;
     if (names.empty()) continue;
     found(first_of_optimizer(),
-          fmt::format("the optimizer of {} gets {} {}, that of {} one of norm {}{}",
-                      of_target ? "golden" : "this run", none ? "no gradient of" : "a gradient of zeros for",
-                      list_of(names), of_target ? "this run" : "golden", error_text(most),
-                      underflows ? "; float16 may round it to 0" : ""),
+          fmt::format("the optimizer of {} gets {} {}, that of {} one of norm {}{}", run(!of_target),
+                      none ? "no gradient of" : "a gradient of zeros for", list_of(names), run(of_target),
+                      error_text(most), underflows ? "; float16 may round it to 0" : ""),
           names.size(),
           {.confidence = underflows ? Confidence::hint : Confidence::likely,
            .side = "the code differs, not a kernel",
@@ -451,6 +440,7 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
     goldens.add(change.golden);
     walk_.out.changed_gradients.push_back({name, {change.taken, change.golden_taken}});
   }
+  walk_.out.one_factor = {targets.is_one(), goldens.is_one()};
   const bool clipped = is_clipped_otherwise();
   const std::uint32_t at = clipped ? behind_clipping() : first_of_optimizer();
   // A call in between may be the reason, and after other evidence gradients may have wrong partners.
@@ -476,7 +466,7 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
        .next =
            "compare what is done to gradients before optimizer.step(): clipping, scaling, reduction, hooks",
        .place = std::string(kGradients),
-       .where = line_of_clipping(),
+       .at = clipping_call(),
        .downstream = others,
        .behind = clipped});
 }
@@ -553,7 +543,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
       // The name of the class already shows this setting.
       const bool how = (target.name != golden.name && key == "decoupled_weight_decay") ||
                        std::find(kHow.begin(), kHow.end(), key) != kHow.end();
-      if (how || other == partner->second->settings.end() || is_same(value, other->second)) continue;
+      if (how || other == partner->second->settings.end() || is_same_setting(value, other->second)) continue;
       others[{key, value, other->second}].push_back(name);
     }
     const std::string& steps = group->steps;
@@ -575,8 +565,8 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
                                   : fmt::format("{} of {} {}: {}", names.size(), common,
                                                 named ? "parameters" : "groups", list_of(names));
     found(at,
-          fmt::format("{}: {} is {}, golden {} ({})", target.name, key, shown(value), shown(golden_value),
-                      whose),
+          fmt::format("{}: {} is {}, golden {} ({})", target.name, key, shown_setting(value),
+                      shown_setting(golden_value), whose),
           names.size(), {.next = "set it as in golden"});
   }
   // The optimizer does not explain another model, or other names of its parameters.

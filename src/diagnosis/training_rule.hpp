@@ -42,16 +42,17 @@ class TrainingRule : WalkRule {
     std::string side = "a setting, not a kernel";
     std::string next = {};
     std::string place = {};
-    std::string where = {};
+    Finding at = {};  // its places
     bool downstream = false;
     bool behind = false;  // it follows from what golden alone runs there
   };
   void found(std::uint32_t at, std::string text, std::size_t concerned, const About& about);
   std::uint32_t first_of_optimizer() const;
-  std::uint32_t first_clipping(bool of_target) const;
+  std::uint32_t first_under(std::string_view parent, bool of_target) const;
+  bool clips_late(bool of_target) const;
   struct Factors;
   std::string clipping(const Factors& ours, const Factors& theirs, std::size_t count) const;
-  std::string line_of_clipping() const;
+  Finding clipping_call() const;
   std::uint32_t behind_clipping() const;
   bool is_clipped_otherwise() const;
 

@@ -114,6 +114,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   }
   for (std::uint32_t i = 0; i < golden.items.size(); ++i) {
     if (golden.items[i].state == State::parameters) golden_parameter_items.put(golden_keys.of(i), i);
+    if (golden.items[i].state == State::parameters_grad) golden_gradient_items.put(golden_keys.of(i), i);
   }
   // This is not the first step of the runs, so that training came before it.
   if (history.steps == 0 && step.value_or(0) != 0 && golden_step.value_or(0) != 0) assess_drift(*this);

@@ -113,6 +113,7 @@ struct Walk {
       deferred;                // gradients of parameters: the backward after which they are judged
   ContentMap parameter_items;  // contents of modules' parameters: their items
   ContentMap golden_parameter_items;
+  ContentMap golden_gradient_items;  // contents of gradients of parameters: their items
 
   std::uint32_t at = 0;    // entry under test at hand
   double before = 0;       // largest error before it

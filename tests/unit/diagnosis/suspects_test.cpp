@@ -445,8 +445,8 @@ TEST_CASE("broadcasts of buffers are no cause of gradients that no rank reduces"
     CHECK(wrong.culprit().confidence == Confidence::certain);
     CHECK(wrong.culprit().other_ranks == std::vector<std::string>{"rank1"});
     CHECK(wrong.culprit().text.ends_with(
-        ours ? "those of golden each their own: nothing reduces them in golden"
-             : "those of this run each their own: nothing reduces them in this run"));
+        ours ? "those of golden each their own: nothing reduces them there after the last backward"
+             : "those of this run each their own: nothing reduces them there after the last backward"));
   }
 }
 
