@@ -54,6 +54,23 @@ std::uint32_t ContentMap::find(std::uint64_t key) const {
   return key == 0 || slots_.empty() ? kUnknown : slots_[slot_of(key)].value;
 }
 
+std::uint32_t trained_maker(const ContentKeys& keys, std::uint32_t item, std::uint32_t from) {
+  constexpr std::uint32_t kMostBefore = 4096;
+  const dump::Side& side = keys.side();
+  const auto is_trained = [&](std::uint32_t i) {
+    return side.items[i].requires_grad == dump::RequiresGrad::yes;
+  };
+  if (from == ContentMap::kUnknown || !is_trained(item) || is_trained(from)) return from;
+  const std::uint32_t last = side.items[from].api;
+  for (std::uint32_t api = last; api-- > last - std::min(last, kMostBefore);) {
+    for (const std::uint32_t i : side.apis[api].items()) {
+      if (side.items[i].state == dump::State::output && is_trained(i) && keys.of(i) == keys.of(item))
+        return i;
+    }
+  }
+  return from;
+}
+
 bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item) {
   // The extremes of truth values say nothing.
   const double value = measuring::number_of(side, item, dump::kMax);

@@ -53,6 +53,10 @@ class ContentMap {
   std::size_t count_ = 0;
 };
 
+/// The output that an item is: `from`, the last one with its content, or an earlier one that is trained as
+/// the item is, where `from` is not. A copy of a model gives the same as the model until the first update.
+std::uint32_t trained_maker(const ContentKeys& keys, std::uint32_t item, std::uint32_t from);
+
 /// Whether an item of one value, which has no key because many entries give the same, is an output of the
 /// entry.
 bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item);

@@ -92,8 +92,9 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
   const Item& item = walk_.item_of(index);
   const std::uint32_t partner = errors_.golden_item[index];
   const std::uint64_t key = walk_.target_keys.of(index);
-  std::uint32_t from = walk_.target_flow.find(key);
-  std::uint32_t golden_from = walk_.golden_flow.find(walk_.golden_keys.of(partner));
+  std::uint32_t from = trained_maker(walk_.target_keys, index, walk_.target_flow.find(key));
+  std::uint32_t golden_from =
+      trained_maker(walk_.golden_keys, partner, walk_.golden_flow.find(walk_.golden_keys.of(partner)));
   bool known = from != kNone;
   bool golden_known = golden_from != kNone;
   if (known && golden_known) prefer_partners(index, from, golden_from);
@@ -180,10 +181,11 @@ void InputRule::prefer_partners(std::uint32_t index, std::uint32_t& from, std::u
   if (other != kNone) golden_from = other;
 }
 
-/// The error that a gradient has which is added up from the parts of a batch: what the parts computed is not
-/// compared. Results of the optimizer for other gradients explain nothing.
-double InputRule::of_parts() const {
-  return walk_.split_batch ? std::max(history_.coarsest, kRightKernel) : 0;
+/// The error of a tensor that the parts of a batch gave, as of a gradient which is added up from them: what
+/// the parts computed is not compared. Results of the optimizer for other gradients explain nothing.
+double InputRule::of_parts(const EntryPair& entry) const {
+  const auto& split = walk_.split_batch;
+  return split && entry.target >= split->first ? std::max(history_.coarsest, kRightKernel) : 0;
 }
 
 /// Judges an input that no recorded entry made.
@@ -196,7 +198,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   // Inputs that come first have no noise of half types yet. A tensor that unrecorded code computes from data
   // differs from data in two ways: other entries came before it, and no data came in at the same place
   // earlier.
-  const std::optional<double> data = data_error(entry, index);
+  const std::optional<double> data = may_be_data(entry, index) ? data_error(entry, index) : std::nullopt;
   // Rounding and drift do not change integers, except after a decision that flipped.
   const bool settled = measuring::is_integer(target_.text(item.dtype));
   const bool derived = (largest_.forward > 0 || largest_.rounded > 0) && !data && !settled;
@@ -204,13 +206,14 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
   const double hidden = derived && !walk_.tensors ? largest_.coarsest / kFew : 0;
   // The second moment comes from squares of gradients, even of noisy ones.
   const double gradients = std::max(largest_.gradients, history_.gradients);
-  const double ahead = data      ? *data
-                       : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
-                       : updates && walk_.split_batch
-                           ? std::max({of_parts(), largest_.parameters, history_.forward, history_.noise})
-                       : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients,
-                                             largest_.rounded, history_.noise})
-                                 : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden});
+  const double ahead =
+      data      ? *data
+      : settled ? std::max(largest_.flips, history_.flipped ? walk_.forward_error() : 0)
+      : updates && walk_.split_batch
+          ? std::max({of_parts(entry), largest_.parameters, history_.forward, history_.noise})
+      : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, largest_.rounded,
+                            history_.noise})
+                : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden, of_parts(entry)});
   // Data are equal except for single elements; in float32, random numbers and scaling differ a little.
   const double own = derived ? kFew * u
                              : std::max({unit_roundoff(target_.text(item.dtype)),
@@ -252,7 +255,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
     found.joined = made ? is_tainted(entry, index) : data_differs_;
     data_differs_ = data_differs_ || (!made && found.is_evidence());
     const bool mask = made && found.is_evidence() && runs_.settle_mask(index, entry, e, ahead);
-    if (mask || (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead)))
+    if (mask || (made && found.is_evidence() && runs_.settle_between(0, entry, e, ahead, {}, index)))
       found.downstream = entry.touched = true;
   }
   offer(entry, index, std::move(found));
@@ -430,7 +433,7 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if ((known && walk_.target_only.has(target_.items[from].api)) ||
       (golden_known && walk_.golden_only.has(golden_.items[golden_from].api)))
     unseen = std::max(unseen, largest_.rounded);
-  if (entry.optimizer) unseen = std::max(unseen, of_parts());
+  if (entry.optimizer) unseen = std::max(unseen, of_parts(entry));
   // A module may compute its outputs by unrecorded code with other roundings; then only a clear change shows
   // more.
   const bool puts_out = item.state == State::output;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diagnosis/recorders.hpp"
+#include "diagnosis/run_outputs.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/taken_gradients.hpp"
 #include "dump/side.hpp"
@@ -38,25 +39,6 @@ double coarsest_of(const Side& side, std::uint32_t api) {
       u = std::max(u, measuring::unit_roundoff(side.text(side.items[i].dtype)));
   }
   return u;
-}
-
-/// Whether a mask may be an output of one of the entries, or its negation: it has as many elements, and as
-/// many of them are true or false.
-bool may_give(const Side& side, const std::vector<std::uint32_t>& entries, const dump::Item& mask) {
-  const auto count = side.counts.find(mask.name);
-  const double elements = static_cast<double>(measuring::elements_of(side.text(mask.shape)));
-  for (const std::uint32_t api : entries) {
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const dump::Item& item = side.items[i];
-      const auto given = side.counts.find(item.name);
-      if (item.state != State::output || count == side.counts.end() || given == side.counts.end()) continue;
-      if (side.text(item.dtype) == side.text(mask.dtype) &&
-          static_cast<double>(measuring::elements_of(side.text(item.shape))) == elements &&
-          (given->second == count->second || given->second + count->second == elements))
-        return true;
-    }
-  }
-  return false;
 }
 
 std::string count_of(std::size_t times) {
@@ -126,7 +108,11 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
   for (; walk_.golden_next < end; ++walk_.golden_next) {
     const dump::EntryName parsed = walk_.golden.parsed_name(walk_.golden_next);
     if (parsed.direction != Direction::forward) continue;
-    if (alignment_.target_of[walk_.golden_next] == kNone && !walk_.split_batch) {
+    if (walk_.split_batch && walk_.split_batch->has_golden(walk_.golden_next, parsed.base)) {
+      walk_.split_batch->golden_outputs.put_outputs(walk_.golden_keys, walk_.golden_next, false);
+      continue;
+    }
+    if (alignment_.target_of[walk_.golden_next] == kNone) {
       double error = 0;
       for (const std::uint32_t i : golden_.apis[walk_.golden_next].items()) {
         if (golden_.items[i].state != State::input) continue;
@@ -322,12 +308,13 @@ std::string_view OneSidedRuns::module_around(bool golden, std::uint32_t api) con
 }
 
 /// The first call of the other side that does at another place what the run does: each call of the run has a
-/// call of the same operation in the same call of a module there, whose partner is not in that module. Empty
-/// if it lacks one.
+/// call of the same operation in the same call of a module there, whose partner is not in that module, or
+/// near it outside of modules, without a partner. Empty if it lacks one.
 std::string_view OneSidedRuns::at_another_place(const Run& run) {
   const bool golden = run.target.empty();
   const Side& other = golden ? target_ : golden_;
   const std::vector<std::uint32_t>& partners = golden ? alignment_.golden_of : alignment_.target_of;
+  constexpr std::uint32_t kMostApart = 16;  // outside of modules
   std::uint32_t first = kNone;
   std::uint32_t next = 0;  // in the other side; its calls come in the same order
   for (const std::uint32_t api : golden ? run.golden : run.target) {
@@ -335,11 +322,16 @@ std::string_view OneSidedRuns::at_another_place(const Run& run) {
     const auto& places = step_calls().places[golden ? 0 : 1];
     const auto found = places.find({module, (golden ? golden_ : target_).parsed_name(api).base});
     if (found == places.end()) return {};
+    const std::vector<std::uint32_t>& calls = found->second;
+    const bool outside = module.empty();
+    const std::uint32_t nearest = api - std::min(api, kMostApart);
+    const auto begin = std::lower_bound(calls.begin(), calls.end(), outside ? std::max(next, nearest) : next);
+    const auto end = outside ? std::upper_bound(begin, calls.end(), api + kMostApart) : calls.end();
     // Another call at its place, as of the next normalization, may have become its partner.
-    const auto call = std::find_if(found->second.begin(), found->second.end(), [&](std::uint32_t each) {
-      return each >= next && (partners[each] == kNone || module_around(golden, partners[each]) != module);
+    const auto call = std::find_if(begin, end, [&](std::uint32_t each) {
+      return partners[each] == kNone || (!outside && module_around(golden, partners[each]) != module);
     });
-    if (call == found->second.end()) return {};
+    if (call == end) return {};
     if (first == kNone) first = *call;
     next = *call + 1;
   }
@@ -359,7 +351,7 @@ const StepCalls& OneSidedRuns::step_calls() {
       if (name.direction != Direction::forward) continue;
       ++step_calls_->times[name.base][golden ? 1 : 0];
       const std::string_view module = module_around(golden, api);
-      if (!module.empty()) step_calls_->places[golden ? 1 : 0][{module, name.base}].push_back(api);
+      step_calls_->places[golden ? 1 : 0][{module, name.base}].push_back(api);
     }
   }
   return *step_calls_;
@@ -443,17 +435,27 @@ std::string OneSidedRuns::other_epsilon(const Run& run) const {
 /// Attributes a change between two entries to a run that one side alone has between them. False if no such
 /// run exists.
 bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
-                                  std::string_view given) {
+                                  std::string_view given, std::uint32_t item) {
   constexpr std::size_t kMostRuns = 64;
   const auto end = runs_.rbegin() + static_cast<std::ptrdiff_t>(std::min(runs_.size(), kMostRuns));
   for (auto run = runs_.rbegin(); run != end; ++run) {
     if (run->order < walk_.order_of(producer)) return false;
-    const bool in_sight = run->settled || (!run->exchanges && !run->consumed && run->looks > 0);
+    const bool selected = item != kNone && may_be_selected(*run, entry, item);
+    const bool in_sight = run->settled || (!run->exchanges && !run->consumed && (run->looks > 0 || selected));
     if (run->order > walk_.order_of(entry.target) || !in_sight) continue;
     settle(*run, walk_.target_name(entry.target), error, before, given);
     return true;
   }
   return false;
+}
+
+/// Whether indexing may have selected an item of the entry's module from the run's outputs there.
+bool OneSidedRuns::may_be_selected(const Run& run, const EntryPair& entry, std::uint32_t item) const {
+  const std::string module = walk_.module_around(run.target.empty() ? kNone : run.target[0],
+                                                 run.golden.empty() ? kNone : run.golden[0]);
+  return module == walk_.module_around(entry.target, entry.golden) &&
+         may_select(target_, run.target, walk_.item_of(item)) &&
+         may_select(golden_, run.golden, golden_.items[errors_.golden_item[item]]);
 }
 
 bool OneSidedRuns::settle_mask(std::uint32_t target_item, const EntryPair& entry, double error,

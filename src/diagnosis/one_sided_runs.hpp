@@ -62,8 +62,9 @@ class OneSidedRuns : WalkRule {
   Run* run_of_golden(std::uint32_t api) { return run_in(run_of_golden_, api); }
   /// Reports a run that has an effect. `given`: how the effect shows besides the error; may be empty.
   void settle(Run& run, std::string_view consumer, double error, double before, std::string_view given = {});
+  /// `item`, if given, comes from unrecorded code, which may have selected it from the run's outputs.
   bool settle_between(std::uint32_t producer, const EntryPair& entry, double error, double before,
-                      std::string_view given = {});
+                      std::string_view given = {}, std::uint32_t item = pairing::kNone);
   /// The same for a wrong mask that unrecorded code made of the output of an exchanged comparison, by a
   /// negation or a view. False if it fits none.
   bool settle_mask(std::uint32_t target_item, const EntryPair& entry, double error, double before);
@@ -82,6 +83,7 @@ class OneSidedRuns : WalkRule {
  private:
   void join_run(bool is_target, std::uint32_t api);
   bool takes_from(const EntryPair& entry, const Run& run);
+  bool may_be_selected(const Run& run, const EntryPair& entry, std::uint32_t item) const;
   bool is_left_out(bool is_target, std::uint32_t api) const;
   bool is_of_optimizer(bool is_target, std::uint32_t api) const;
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);

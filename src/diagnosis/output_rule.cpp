@@ -104,6 +104,31 @@ double OutputRule::amplification(const EntryPair& entry) const {
   return std::isfinite(factor) ? std::clamp(factor, 1.0, kMostAmplification) : 1.0;
 }
 
+/// The error of an output. A sum that is exactly zero on one side has cancelled: what is left on the other is
+/// as large as the errors of what it adds.
+double OutputRule::error_of(const EntryPair& entry, std::uint32_t index) const {
+  const double e = walk_.e_of(index);
+  if (entry.nature != Nature::sum || !errors_.vanishes(index)) return e;
+  const auto norm_in = [](const dump::Side& side, const Item& item) {
+    return std::abs(number_of(side, item, dump::kNorm));
+  };
+  const auto elements_in = [](const dump::Side& side, const Item& item) {
+    return static_cast<double>(std::max<std::uint64_t>(elements_of(side.text(item.shape)), 1));
+  };
+  const double n = elements_in(target_, walk_.item_of(index));
+  double added = 0;
+  for (const std::uint32_t i : target_.apis[entry.target].items()) {
+    const Item& item = walk_.item_of(i);
+    if (item.state != State::input || !item.is_tensor || unit_roundoff(target_.text(item.dtype)) == 0)
+      continue;
+    added =
+        std::max(added, norm_in(target_, item) * std::sqrt(std::max(1.0, n / elements_in(target_, item))));
+  }
+  const double left = std::max(norm_in(target_, walk_.item_of(index)),
+                               norm_in(golden_, golden_.items[errors_.golden_item[index]]));
+  return left > 0 && left < added ? std::min(e, left / added) : e;
+}
+
 /// Whether the entry divides by numbers that may be near zero, so that single elements grow unseen by
 /// statistics.
 bool OutputRule::divides_unseen(const EntryPair& entry) const {
@@ -161,9 +186,14 @@ void OutputRule::examine(EntryPair& entry) {
     judged.push_back(i);
     const double error = received(entry, i);
     explained = std::max(explained, error);
-    largest_excess = std::max(largest_excess, walk_.e_of(i) / error);
+    largest_excess = std::max(largest_excess, error_of(entry, i) / error);
   }
   if (judged.empty()) return;
+  const auto vanishes = [&](std::uint32_t i) { return errors_.vanishes(i); };
+  if (entry.nature == Nature::sum && std::any_of(judged.begin(), judged.end(), vanishes)) {
+    entry.e_out = 0;
+    for (const std::uint32_t i : judged) entry.e_out = std::max(entry.e_out, error_of(entry, i));
+  }
   const double sees = walk_.threshold * explained;
   if (sees > walk_.out.visible && !walk_.any_evidence && std::isfinite(sees)) {
     walk_.out.visible = sees;
@@ -195,7 +225,7 @@ void OutputRule::examine(EntryPair& entry) {
     return;
   }
   const std::vector<Replayed> replays = replayed(entry, largest_excess);
-  for (const std::uint32_t i : judged) judge(entry, i, walk_.e_of(i), errors_.b[i], replays);
+  for (const std::uint32_t i : judged) judge(entry, i, error_of(entry, i), errors_.b[i], replays);
 }
 
 void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b,
@@ -213,7 +243,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   };
   const double explains = received(entry, index, sums);
   // `e` may be a part of the measured error, where a sum cancels.
-  const double scale = e > 0 && std::isfinite(walk_.e_of(index)) ? walk_.e_of(index) / e : 1;
+  const double scale = e > 0 && std::isfinite(e) ? walk_.e_of(index) / e : 1;
   walk_.out.explained[index] = static_cast<float>(walk_.threshold * explains * scale);
   std::string side;
   bool ruled_out = false;  // whatever its error: but a common factor below the rounding of one element shows
@@ -424,13 +454,17 @@ double OutputRule::share_of_few(std::uint32_t index, double n) const {
 OutputRule::Unseen OutputRule::unseen_input(const EntryPair& entry) const {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);
-    if (item.state != State::input || errors_.blind[i] == 0) continue;
+    if (item.state != State::input || !item.is_tensor || errors_.golden_item[i] == kNone) continue;
     const double least = number_of(target_, item, dump::kMin);
     const double largest = number_of(target_, item, dump::kMax);
+    const bool masked = !walk_.tensors && unit_roundoff(target_.text(item.dtype)) > 0 &&
+                        std::isfinite(least) && least <= -kMask && std::abs(largest) * kMask <= -least * kFew;
+    if (errors_.blind[i] == 0 && !masked) continue;
     Unseen unseen;
     unseen.text = fmt::format("{} contains {}, which hides other differences from statistics",
                               place_text(target_, item),
-                              std::isinf(least)     ? "-inf"
+                              masked                ? fmt::format("{:g}", least)
+                              : std::isinf(least)   ? "-inf"
                               : std::isinf(largest) ? "inf"
                                                     : "NaN or numbers too large for a norm");
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));

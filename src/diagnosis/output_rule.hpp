@@ -32,6 +32,7 @@ class OutputRule : WalkRule {
   };
   bool is_square(const EntryPair& entry) const;
   double amplification(const EntryPair& entry) const;
+  double error_of(const EntryPair& entry, std::uint32_t index) const;
   bool divides_unseen(const EntryPair& entry) const;
   double received(const EntryPair& entry, std::uint32_t item, double sums = 0) const;
   Noise noise_of(std::uint32_t item) const;

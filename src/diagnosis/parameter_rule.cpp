@@ -326,9 +326,9 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const char* const what = is_running ? "a running statistic" : "a parameter";
   std::string text = fmt::format("{} is {} and {} before it is used", place_text(target_, item), what,
                                  difference_text(target_, item, golden_, partner, e));
-  if (history_.steps > 0) {
+  const std::uint64_t steps = history_.steps + walk_.updates;
+  if (steps > 0) {
     if (history_.evidence) return;  // by what was seen in an earlier step
-    const double steps = history_.steps;
     const bool is_vector = sizes_of(target_.text(item.shape)).size() < 2;
     // Where the step is most of the value, noise of small gradients shows, because it may flip the sign of
     // steps, in a vector of all its elements. With eager and with fused attention of two transformers in half
@@ -340,7 +340,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
                                                                                  : kFlippedStepsOfMatrix);
     // A running statistic follows what came in before.
     const double followed = is_running ? walk_.threshold * std::max(history_.forward, history_.noise) : 0;
-    const double limit = std::max({trained_rounding(u) * steps, flips, followed});
+    const double limit = std::max({trained_rounding(u) * static_cast<double>(steps), flips, followed});
     excess = noisy ? 0 : walk_.threshold * e / limit;
     text = outside.empty()
                ? fmt::format("{} differs by {} after the update, more than rounding explains",
@@ -351,7 +351,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
                      place_text(target_, item), outside, error_text(e));
     std::optional<Update> update;
     // The step of a coarser type may be lost to its rounding.
-    if (walk_.tensors && !other_type) update = walk_.reading.update(index, errors_.golden_item[index]);
+    if (walk_.tensors && !other_type && history_.steps > 0)
+      update = walk_.reading.update(index, errors_.golden_item[index]);
     if (!first_updated_ && outside.empty()) {
       first_updated_ = walk_.finding(entry, Kind::optimizer, Rule::source, 0);
       walk_.name_places(*first_updated_, entry.target, entry.golden);
@@ -382,7 +383,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   }
   // Noise hardly moves a norm.
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
-  if ((walk_.tensors || history_.steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
+  if ((walk_.tensors || steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
     const double shift =
         errors_.b[index] / (kChance * e / std::sqrt(n) + kNormRounding + (is_half(u) ? kHalf * u : 0));
     if (shift >= kMargin && walk_.threshold * shift / kMargin > excess) {
@@ -397,7 +398,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   found.item = index;
   found.place = place_text(target_, item);
   found.text = std::move(text);
-  if (history_.steps > 0)
+  if (steps > 0)
     found.next =
         "compare what the optimizer does to it, and whether the rounding of its type loses small steps";
   if (!found.is_evidence()) {

@@ -170,10 +170,10 @@ void take_notes(Walk& walk) {
                     setting->by_products ? "their outputs" : "floating tensors"));
   }
   if (const auto& split = walk.split_batch) {
-    walk.out.notes.push_back(fmt::format(
-        "a step's batch is computed in {} parts in this run, in {} in golden: parameters and what the "
-        "optimizer computes are compared, nothing else",
-        split->target, split->golden));
+    walk.out.notes.push_back(
+        fmt::format("a step's batch is computed in {} {} in this run, in {} in golden: of calls that one run "
+                    "makes more often, only parameters are compared",
+                    split->target, split->target == 1 ? "part" : "parts", split->golden));
   }
   if (const auto& parts = walk.part_updates) {
     const bool ours = *parts == PartUpdates::target;

@@ -53,7 +53,9 @@ Origin origin_of(const Walk& walk, std::uint32_t index, const std::vector<const 
                  (may_be_reached(walk, item.api) && e > walk.threshold * (walk.clean + u))))
     return Origin::propagated;
   if (!measured) return Origin::not_compared;
-  return walk.unexplained[index] ? Origin::unexplained : Origin::rounding;
+  if (!walk.unexplained[index]) return Origin::rounding;
+  // Evidence of the whole step, as a setting of the optimizer, is found only after the walk.
+  return behind ? Origin::propagated : Origin::unexplained;
 }
 
 }  // namespace

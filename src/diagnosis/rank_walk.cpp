@@ -4,6 +4,8 @@
 #include "dump/side.hpp"
 #include "measuring/rank_coverage.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -64,7 +66,11 @@ void RankWalk::judge(std::uint32_t api) {
   const bool forward = parsed.direction == Direction::forward;
   walk_.at = api;
   if (!walk_.alignment.has_golden(api)) {
-    if (forward && !walk_.split_batch) runs_.target_alone(api);
+    if (!forward) return;
+    if (walk_.split_batch && walk_.split_batch->has(api, parsed.base))
+      walk_.split_batch->outputs.put_outputs(walk_.target_keys, api, false);
+    else
+      runs_.target_alone(api);
     return;
   }
   walk_.before = std::max(walk_.largest.forward, walk_.largest.backward);
@@ -81,7 +87,8 @@ void RankWalk::judge(std::uint32_t api) {
     walk_.errors.leave_out(api);
     return;
   }
-  if (walk_.split_batch && !entry.optimizer) {
+  if (walk_.split_batch && forward && !entry.optimizer) runs_.advance_golden(entry.golden);
+  if (walk_.is_part(entry)) {
     part_of_batch(entry);
     return;
   }
@@ -136,6 +143,9 @@ void RankWalk::defer_gradients() {
 void RankWalk::forward_pair(EntryPair& entry) {
   runs_.advance_golden(entry.golden);
   if (!entry.compound) runs_.close_run();
+  const bool begins = walk_.construct != nullptr && walk_.last_paired != pairing::kNone &&
+                      !dump::is_of_optimizer(walk_.construct->parent(walk_.target_name(walk_.last_paired)));
+  walk_.updates += entry.optimizer && begins ? 1 : 0;
   const bool another = entry.optimizer ? parameters_.is_of_another(entry) : parameters_.is_of_part(entry);
   rewrites_.examine(entry);
   walk_.measure_inputs(entry);
@@ -199,9 +209,26 @@ void RankWalk::part_of_batch(EntryPair& entry) {
   }
   walk_.errors.output[entry.target] = 0;
   if (entry.name.direction != Direction::forward) return;
+  // The outputs of parts are unknown on both sides.
+  walk_.split_batch->outputs.put_outputs(walk_.target_keys, entry.target, false);
+  walk_.split_batch->golden_outputs.put_outputs(walk_.golden_keys, entry.golden, false);
+  walk_.split_batch->entries.insert(entry.target);
+  if (walk_.golden_next == entry.golden) ++walk_.golden_next;
+  if (!entry.compound) runs_.close_run();
   walk_.measure_inputs(entry);
   walk_.history.coarsest = std::max(walk_.history.coarsest, entry.u);
   inputs_.examine(entry);
+  if (const SplitBatch& split = *walk_.split_batch; entry.target == split.first && split.share != 1) {
+    Finding found = walk_.finding(entry, Kind::shape, Rule::structure, measuring::kInfinite);
+    found.text = fmt::format(
+        "computes {} parts of the batch where golden computes {}, and all of them have {:.3g} times as many "
+        "elements as golden's: some rows are left out or computed twice",
+        split.target, split.golden, split.share);
+    found.confidence = Confidence::certain;
+    found.side = "the code differs, not a kernel";
+    found.next = "compare how the code divides the batch, and whether it runs every part";
+    walk_.offer(entry, std::move(found));
+  }
   finish_entry(entry);
 }
 

@@ -319,7 +319,9 @@ std::string advice(const Finding& finding, bool tensors) {
 std::string made_unrecorded(std::string_view module, bool trained) {
   std::string text = "produced by unrecorded code: record ";
   text += module.empty() || dump::is_of_optimizer(module) ? "it" : std::string(module);
-  text += " with risk_level ALL or \"list\"; indexing is never recorded, so compare it in the code";
+  text +=
+      " with risk_level ALL (adds cat, stack, chunk, transpose) or \"list\"; indexing is never recorded: "
+      "compare it in the code";
   if (trained) text += "; if it is itself a parameter, compare the checkpoints (msprobe ckpt_compare)";
   return text;
 }

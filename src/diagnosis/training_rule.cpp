@@ -309,7 +309,7 @@ void TrainingRule::compare_optimizers() {
           {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
   const std::vector<TakenGradient> gradients = taken_gradients(target_, golden_, errors_.golden_item);
   compare_gradients(gradients);
-  if (gradients.empty()) compare_taken();
+  if (gradients.empty() || walk_.split_batch) compare_taken();
   compare_lost();
   compare_skipped();
   mark_consequences();
@@ -321,7 +321,7 @@ void TrainingRule::compare_taken() {
   const auto& our_steps = target_training_.optimizers;
   const auto& their_steps = golden_training_.optimizers;
   if (our_steps.size() != 1 || their_steps.size() != 1 || walk_.any_evidence || history_.evidence ||
-      walk_.split_batch || walk_.drift)
+      walk_.drift)
     return;
   const std::map<std::string, double> ours = taken_norms(our_steps[0]);
   const std::map<std::string, double> theirs = taken_norms(their_steps[0]);

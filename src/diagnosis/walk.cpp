@@ -106,7 +106,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   }
   mark_compounds(*this);
   dtype_setting = diagnosis::dtype_setting(target, golden, errors.golden_item);
-  split_batch = diagnosis::split_batch(target, golden, alignment, errors.golden_item);
+  split_batch = diagnosis::split_batch(target, golden, alignment, construct, table_of(rank.golden_construct));
   part_updates = diagnosis::part_updates(target, construct, golden,
                                          rank.golden_construct ? &rank.golden_construct->table() : nullptr);
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
@@ -123,6 +123,27 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
 std::uint64_t Walk::order_of(std::uint32_t api) const {
   const auto behind = deferred.find(api);
   return 2 * std::uint64_t{behind == deferred.end() ? api : behind->second} + 1;
+}
+
+bool Walk::is_part(const EntryPair& entry) const {
+  if (!split_batch || entry.optimizer || entry.target < split_batch->first) return false;
+  if (split_batch->repeated.contains(entry.name.base)) return true;
+  if (entry.name.direction == Direction::backward &&
+      split_batch->entries.contains(errors.forward_of(entry.target)))
+    return true;
+  for (const std::uint32_t i : target.apis[entry.target].items()) {
+    const std::uint32_t partner = errors.golden_item[i];
+    if (item_of(i).is_tensor && partner != kNone &&
+        measuring::elements_of(target.text(item_of(i).shape)) !=
+            measuring::elements_of(golden.text(golden.items[partner].shape)))
+      return true;
+    // A call that takes a part's output in both runs is a part, too, as the mean of its sum.
+    if (item_of(i).state == State::input && partner != kNone &&
+        split_batch->outputs.find(target_keys.of(i)) != ContentMap::kUnknown &&
+        split_batch->golden_outputs.find(golden_keys.of(partner)) != ContentMap::kUnknown)
+      return true;
+  }
+  return false;
 }
 
 std::string Walk::error_at(std::uint32_t target_api, double error) const {

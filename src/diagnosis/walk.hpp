@@ -136,6 +136,7 @@ struct Walk {
   std::optional<DtypeSetting> dtype_setting;
   std::optional<SplitBatch> split_batch;
   std::optional<PartUpdates> part_updates;
+  std::uint64_t updates = 0;            // how often an optimizer began its step so far
   std::uint64_t others_parameters = 0;  // calls that take another parameter than their partner; not compared
   std::uint64_t rewritten = 0;          // values on different ways to the same result; not compared
   std::string first_rewritten;          // its entry
@@ -157,6 +158,8 @@ struct Walk {
   double e_of(std::uint32_t item) const { return std::isnan(errors.e[item]) ? 0 : errors.e[item]; }
   /// The order of an entry under test, as in Finding::order.
   std::uint64_t order_of(std::uint32_t api) const;
+  /// Whether the entry computes a part of a batch that the sides split differently.
+  bool is_part(const EntryPair& entry) const;
   double forward_error() const;
   /// The largest error that was seen and explained.
   double any_error() const;

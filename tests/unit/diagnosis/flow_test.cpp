@@ -59,6 +59,25 @@ TEST_CASE("a module hands on what an operation within it put out") {
   CHECK(edges_of(entries, {false, false, false}) == Edges{{2, 1}});
 }
 
+TEST_CASE("a trained tensor comes from the model and not from a copy of it") {
+  const auto trained = [](const std::string& tensor, bool is) {
+    return tensor.substr(0, tensor.size() - 1) + R"(, "requires_grad": )" + (is ? "true}" : "false}");
+  };
+  for (const bool is : {true, false}) {
+    const dump::Side side = dump::load_side(
+        *memory_source(R"({"task": "statistics", "data": {)" +
+                           entry("Torch.a.0.forward", number(1), trained(number(2), true)) + "," +
+                           entry("Torch.b.0.forward", number(1), trained(number(2), false)) + "," +
+                           entry("Torch.c.0.forward", trained(number(2), is), number(3)) + "}}",
+                       "dump.json"));
+    const ContentKeys keys(side, true);
+    const std::uint32_t taken = side.apis[2].first;
+    ContentMap flow;
+    for (const std::uint32_t api : {0U, 1U}) flow.put_outputs(keys, api, false);
+    CHECK(side.items[trained_maker(keys, taken, flow.find(keys.of(taken)))].api == (is ? 0 : 1));
+  }
+}
+
 TEST_CASE("constants are everywhere, and lead nowhere") {
   const std::string zeros =
       R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "Max": 0, "Min": 0, "Mean": 0, "Norm": 0})";

@@ -41,6 +41,25 @@ void both_sides(Asked& asked) {
 
 }  // namespace
 
+TEST_CASE(
+    "a parameter that an optimizer has updated in the step differs by what rounding makes of its step") {
+  const auto used_again = [](double error, bool updated) {
+    const std::string weight = tensor(0.1, "[64, 64]");
+    Two two;
+    two.forward("Functional.linear.0.forward", {tensor(1), weight}, {tensor(2)}, {tensor(1), weight},
+                {tensor(2)});
+    if (updated)
+      two.forward("Tensor.add_.0.forward", {tensor(0.3, "[64]"), tensor(0.2, "[64]")}, {tensor(0.5, "[64]")},
+                  {tensor(0.3, "[64]"), tensor(0.2, "[64]")}, {tensor(0.5, "[64]")});
+    two.forward("Functional.linear.1.forward", {tensor(3), rough(0.11, error, "[64, 64]")}, {rough(4, error)},
+                {tensor(3), tensor(0.11, "[64, 64]")}, {tensor(4)});
+    return diagnosed(two, {}, optimizer_of({"Tensor.add_.0.forward"}));
+  };
+  CHECK(no_evidence(used_again(1e-4, true)));
+  CHECK(first(used_again(1e-4, false)).kind == Kind::parameter);
+  CHECK(first(used_again(0.2, true)).kind == Kind::parameter);
+}
+
 TEST_CASE("an optimizer divides by what may be near zero, which a norm shows") {
   const auto stepped = [](std::string_view call) {
     Two two;
