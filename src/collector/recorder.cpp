@@ -119,6 +119,18 @@ std::string Recorder::header(const ProgramPosition& place) const {
     member("recorder", std::string("msprobe ") + kVersion);
     out.item("format");
     out.text() += std::to_string(kDumpFormat);
+    // Calls that the recording was not asked for are not missing.
+    const auto names = [&](std::string_view key, const std::vector<std::string>& asked) {
+      if (asked.empty()) return;
+      out.open(key, false);
+      for (const std::string& name : asked) {
+        out.item({});
+        append_json_string(out.text(), name);
+      }
+      out.close();
+    };
+    names("scope", config_.scope);
+    names("list", config_.list);
   }
   if (config_.wants_tensor_folder()) {
     member("dump_data_dir",

@@ -213,7 +213,8 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
           ? std::max({of_parts(entry), largest_.parameters, history_.forward, history_.noise})
       : updates ? std::max({walk_.forward_error(), gradients, gradients * gradients, largest_.rounded,
                             history_.noise})
-                : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden, of_parts(entry)});
+                : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden, of_parts(entry),
+                            walk_.unasked_error()});
   // Data are equal except for single elements; in float32, random numbers and scaling differ a little.
   const double own = derived ? kFew * u
                              : std::max({unit_roundoff(target_.text(item.dtype)),
@@ -433,6 +434,12 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if ((known && walk_.target_only.has(target_.items[from].api)) ||
       (golden_known && walk_.golden_only.has(golden_.items[golden_from].api)))
     unseen = std::max(unseen, largest_.rounded);
+  // Nothing is known of the errors of calls that one recording was not asked for.
+  const bool unasked =
+      (known && walk_.target_only.is_limited() && walk_.target_only.has(target_.items[from].api)) ||
+      (golden_known && walk_.golden_only.is_limited() &&
+       walk_.golden_only.has(golden_.items[golden_from].api));
+  if (unasked) unseen = std::max(unseen, walk_.unasked_error());
   if (entry.optimizer) unseen = std::max(unseen, of_parts(entry));
   // A module may compute its outputs by unrecorded code with other roundings; then only a clear change shows
   // more.
@@ -460,7 +467,7 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const bool golden_alone =
       !walk_.other_operations && golden_known && answers(runs_.run_of_golden(golden_.items[golden_from].api));
   if (alone || golden_alone) return;
-  const bool certainly = !partners && ratio > 1 && !walk_.other_operations;
+  const bool certainly = !partners && ratio > 1 && !walk_.other_operations && !unasked;
   const bool fed = known && golden_known && !partners && !walk_.other_operations;
   Finding found = walk_.finding(entry, fed ? Kind::feed : Kind::unrecorded, Rule::source,
                                 certainly ? walk_.threshold * ratio : ratio);
@@ -490,14 +497,14 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
                                  puts_out ? "its end" : "this entry", place)
           : known  ? fmt::format("{} comes from {}, in golden from unrecorded code", place, producer)
                    : fmt::format("{} comes from unrecorded code, in golden from {}", place, producer);
-      found.text = std::isinf(e)
+      found.text = std::isinf(e) || unasked
                        ? fmt::format("{}; it {}", origin, difference)
                        : fmt::format("{}; error {} there, {} here", origin, error_text(q), error_text(e));
     }
   }
   // A tensor that the producer made of evidence is downstream. The change itself is not, unless its cause is
   // known.
-  found.downstream = history_.evidence;
+  found.downstream = history_.evidence || (unasked && walk_.any_evidence);
   const std::uint32_t maker =
       known ? target_.items[from].api : alignment_.target_of[golden_.items[golden_from].api];
   if (maker != kNone && found.is_evidence() && runs_.settle_between(maker, entry, e, q))

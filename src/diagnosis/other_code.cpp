@@ -10,6 +10,7 @@
 
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
+#include "diagnosis/recorders.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
 #include "pairing/operations.hpp"
@@ -98,6 +99,7 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   if (is_beginning(rank.target, alignment.golden_of, rank.golden, alignment.target_of) ||
       is_beginning(rank.golden, alignment.target_of, rank.target, alignment.golden_of))
     return false;
+  if (records_part_of(rank.target, rank.golden) || records_part_of(rank.golden, rank.target)) return false;
   const auto common =
       std::count_if(ours.begin(), ours.end(), [&](const std::string& path) { return theirs.contains(path); });
   // Modules also count as different where one side has no modules with parameters.
@@ -105,15 +107,21 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   std::size_t calls = 0;
   std::size_t golden_calls = 0;
   std::size_t same = 0;
+  // Calls that a recording was not asked for are not missing.
+  const auto counts = [](const Side& side, std::uint32_t api, const Side& other,
+                         const std::shared_ptr<const dump::ConstructBeside>& construct) {
+    return !call_of(side, api).empty() && was_asked_for(other.header, side.text(side.apis[api].name),
+                                                        construct ? &construct->table() : nullptr);
+  };
   for (std::uint32_t api = 0; api < rank.target.apis.size(); ++api) {
+    if (!counts(rank.target, api, rank.golden, rank.target_construct)) continue;
     const std::string_view call = call_of(rank.target, api);
-    if (call.empty()) continue;
     ++calls;
     const std::uint32_t partner = rank.alignment->golden_of[api];
     if (partner != kNone && call_of(rank.golden, partner) == call) ++same;
   }
   for (std::uint32_t api = 0; api < rank.golden.apis.size(); ++api)
-    golden_calls += call_of(rank.golden, api).empty() ? 0 : 1;
+    golden_calls += counts(rank.golden, api, rank.target, rank.golden_construct) ? 1 : 0;
   const std::size_t fewest_calls = std::min(calls, golden_calls);
   const bool common_modules =
       fewest >= kFewestCases && static_cast<double>(common) >= kHalf * static_cast<double>(fewest);

@@ -236,9 +236,9 @@ void take_notes(Walk& walk) {
     }
     if (calls.by_filter()) {
       walk.out.notes.push_back(fmt::format(
-          "{} recorded in {} only: the other recording was asked for some calls alone, as the gaps "
-          "in its numbers show, so they do not count as a difference",
-          are("call"), whose));
+          "{} recorded in {} only: the other recording was asked for some calls alone ({}), so they do "
+          "not count as a difference",
+          are("call"), whose, calls.filter()));
       return;
     }
     const std::string why = calls.by_recorder()

@@ -11,7 +11,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
+#include "measuring/measures.hpp"
 #include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
@@ -56,6 +58,51 @@ bool has_gaps(const dump::Side& side, const dump::Side& other) {
       gaps += call < *calls.rbegin() && !calls.contains(call) ? 1 : 0;
   }
   return gaps >= kFewestGaps;
+}
+
+/// The forward calls of operations before the backward. Optimizers come later, and another implementation of
+/// one makes other calls.
+std::vector<std::uint32_t> forward_calls(const dump::Side& side) {
+  std::vector<std::uint32_t> calls;
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    const dump::EntryName parsed = side.parsed_name(api);
+    if (parsed.direction == dump::Direction::backward) break;
+    if (!parsed.is_module && parsed.direction == dump::Direction::forward) calls.push_back(api);
+  }
+  return calls;
+}
+
+std::string_view shape_of_output(const dump::Side& side, std::uint32_t api) {
+  for (const std::uint32_t i : side.apis[api].items()) {
+    if (side.items[i].state == dump::State::output && side.items[i].is_tensor)
+      return side.text(side.items[i].shape);
+  }
+  return {};
+}
+
+/// Whether a side has a part of the other's calls and, of most calls, none of their operations. A change of
+/// the code takes some calls of an operation, or few calls.
+bool records_few_operations(const dump::Side& side, const dump::Side& other) {
+  if (!records_part_of(side, other)) return false;
+  std::unordered_map<std::string_view, std::size_t> left;
+  const std::vector<std::uint32_t> whole = forward_calls(other);
+  const std::vector<std::uint32_t> part = forward_calls(side);
+  if (whole.size() < kFewestCalls) return false;
+  for (const std::uint32_t api : whole) ++left[other.parsed_name(api).base];
+  for (const std::uint32_t api : part) --left[side.parsed_name(api).base];
+  const bool all_or_none =
+      std::ranges::all_of(part, [&](std::uint32_t api) { return left[side.parsed_name(api).base] == 0; });
+  const auto calls = static_cast<double>(whole.size());
+  return static_cast<double>(part.size()) * (all_or_none ? 1 / kHalf : static_cast<double>(kCallsForOne)) <=
+         calls;
+}
+
+/// How it is known that a recording was limited to some calls; empty if it was not.
+std::string_view filter_of(const dump::Side& side, const dump::Side& other) {
+  if (!side.header.list.empty()) return "its list says so";
+  if (!side.header.scope.empty()) return "its scope says so";
+  if (has_gaps(side, other)) return "the gaps in its numbers show it";
+  return records_few_operations(side, other) ? "most likely: it has few calls, all of them in both" : "";
 }
 
 std::string call_of(const dump::EntryName& name) {
@@ -127,6 +174,32 @@ std::unordered_set<std::string> calls_in_silent_modules(const dump::Side& side, 
 
 }  // namespace
 
+bool was_asked_for(const dump::Header& of, std::string_view entry, const dump::ConstructTable* construct) {
+  const auto listed = [&](std::string_view name) {
+    return std::ranges::any_of(of.list,
+                               [&](const std::string& part) { return name.find(part) != name.npos; });
+  };
+  if (of.list.empty() || listed(entry)) return true;
+  return construct != nullptr && std::ranges::any_of(construct->around(entry), listed);
+}
+
+bool records_part_of(const dump::Side& part, const dump::Side& whole) {
+  const std::vector<std::uint32_t> ours = forward_calls(part);
+  const std::vector<std::uint32_t> theirs = forward_calls(whole);
+  if (ours.empty() || ours.size() >= theirs.size()) return false;
+  std::unordered_map<std::string_view, std::uint32_t> by_name;
+  for (const std::uint32_t api : theirs) by_name.emplace(whole.text(whole.apis[api].name), api);
+  std::unordered_set<std::uint32_t> found;
+  for (const std::uint32_t api : ours) {
+    const auto same = by_name.find(part.text(part.apis[api].name));
+    if (same == by_name.end() || shape_of_output(part, api) != shape_of_output(whole, same->second))
+      return false;
+    found.insert(same->second);
+  }
+  return std::any_of(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(ours.size()),
+                     [&](std::uint32_t api) { return !found.contains(api); });
+}
+
 std::string_view ends_before(const dump::Side& side, const dump::Side& other) {
   const auto has_backward = [](const dump::Side& each) {
     return std::any_of(each.apis.begin(), each.apis.end(), [&](const dump::Api& api) {
@@ -147,7 +220,7 @@ bool is_left_out_by_some(std::string_view base) {
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,
                          const dump::ConstructTable* construct, const dump::ConstructTable* other_construct)
     : by_level_(records_modules_alone(other) && !records_modules_alone(side)),
-      by_filter_(has_gaps(other, side)) {
+      filter_(filter_of(other, side)) {
   const auto base_of = [this](const dump::Side& of, const dump::Api& api) -> std::string_view {
     const dump::EntryName parsed = of.parsed_name(api);
     const bool counts = !parsed.is_module && (parsed.direction == dump::Direction::forward ||
@@ -156,7 +229,7 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,
   };
   std::unordered_set<std::string_view> recorded;
   for (const dump::Api& api : other.apis) {
-    if (by_filter_) recorded.insert(other.text(api.name));
+    if (by_filter()) recorded.insert(other.text(api.name));
   }
   std::unordered_set<std::string_view> known;
   for (const dump::Api& api : other.apis) {
@@ -173,13 +246,19 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,
   std::unordered_set<std::string_view> named;
   for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
     const dump::EntryName parsed = side.parsed_name(i);
-    const bool filtered = (by_filter_ && !recorded.contains(side.text(side.apis[i].name))) ||
-                          (by_compiler_ && silent.contains(call_of(parsed)));
+    const std::string_view name = side.text(side.apis[i].name);
+    const bool limited = by_filter() && !recorded.contains(name) &&
+                         (other.header.list.empty() || !was_asked_for(other.header, name, construct));
+    const bool filtered = limited || (by_compiler_ && silent.contains(call_of(parsed)));
     const std::string_view base = filtered ? parsed.base : base_of(side, side.apis[i]);
     if (base.empty() || (!filtered && known.contains(base))) continue;
     if (alone_.empty()) alone_.resize(side.apis.size());
     alone_[i] = true;
     ++calls_;
+    for (const std::uint32_t item : side.apis[i].items()) {
+      if (side.items[item].state == dump::State::output)
+        coarsest_ = std::max(coarsest_, measuring::unit_roundoff(side.text(side.items[item].dtype)));
+    }
     if (named.insert(base).second) names_.emplace_back(base);
   }
 }

@@ -23,6 +23,14 @@ bool is_left_out_by_some(std::string_view operation_with_prefix);
 /// one; else empty. Its run was stopped there, or failed.
 std::string_view ends_before(const dump::Side& side, const dump::Side& other);
 
+/// Whether a recording with the header `of` was asked for an entry: its `list` names the entry or a module
+/// around it, or it has no `list`. `construct` is of the side that has the entry, and may be null.
+bool was_asked_for(const dump::Header& of, std::string_view entry, const dump::ConstructTable* construct);
+
+/// Whether each forward call of a side is also one of the other's, with an output of the same shape, and some
+/// between them are missing. A recording that ended early lacks the last ones only.
+bool records_part_of(const dump::Side& part, const dump::Side& whole);
+
 /// The calls that a side has, most likely, only because of its recorder: calls of operations that some
 /// recorders leave out, and that the other side has nowhere.
 class OneRecorder {
@@ -35,14 +43,19 @@ class OneRecorder {
   /// `Torch.ones_like, Tensor.to and 3 more`; empty without such calls.
   std::string names() const;
   std::uint64_t calls() const { return calls_; }
+  /// The largest unit roundoff of their outputs; 0 without such calls.
+  double coarsest() const { return coarsest_; }
   /// Whether the reason is that the other side has modules alone (level L0).
   bool by_level() const { return by_level_; }
   /// Whether the reason is that the other side records no operations inside some modules, as in compiled
   /// code.
   bool by_compiler() const { return by_compiler_; }
-  /// Whether the reason is that the other recording was limited to some calls. Its call numbers then have
-  /// gaps.
-  bool by_filter() const { return by_filter_; }
+  /// Whether the reason is that the other recording was limited to some calls.
+  bool by_filter() const { return !filter_.empty(); }
+  /// Whether that is known from more than gaps in numbers, which may begin later for other reasons.
+  bool is_limited() const { return by_filter() && !filter_.starts_with("the gaps"); }
+  /// `the gaps in its numbers show it`: how that is known; empty if it was not limited.
+  std::string_view filter() const { return filter_; }
   /// Whether the reason may be that the other recorder leaves such operations out. That cannot be if it is
   /// the same recorder and has recorded others of them.
   bool by_recorder() const { return by_recorder_; }
@@ -50,11 +63,12 @@ class OneRecorder {
  private:
   bool by_level_;
   bool by_compiler_ = false;
-  bool by_filter_;
+  std::string_view filter_;
   bool by_recorder_ = true;
   std::vector<bool> alone_;         // by entry; empty without such calls
   std::vector<std::string> names_;  // in the order of their first calls
   std::uint64_t calls_ = 0;
+  double coarsest_ = 0;
 };
 
 }  // namespace msprobe::diagnosis

@@ -26,7 +26,9 @@ bool UnexplainedRule::examine(const EntryPair& entry) {
   const bool lost = walk_.drift && walk_.before >= kHalf;
   if (evidence || lost || walk_.flipped || history_.flipped) return false;
   // Parameters that were trained by noisy gradients are noise, whether or not they are recorded.
-  const double limit = walk_.threshold * (std::max(walk_.any_error(), history_.noise) + kFew * entry.u);
+  const double limit =
+      walk_.threshold *
+      (std::max({walk_.any_error(), history_.noise, walk_.unasked_error()}) + kFew * entry.u);
   bool found = false;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     const Item& item = walk_.item_of(i);

@@ -218,6 +218,12 @@ bool Walk::input_checksums_differ(const EntryPair& entry) const {
   return false;
 }
 
+double Walk::unasked_error() const {
+  if (!target_only.is_limited() && !golden_only.is_limited()) return 0;
+  const double u = std::max({target_only.coarsest(), golden_only.coarsest(), history.coarsest});
+  return std::max({kRightKernel, is_half(u) ? kFew * u : 0, history.steps > 0 ? trained_rounding(u) : 0});
+}
+
 void Walk::measure_inputs(EntryPair& entry) const {
   for (const std::uint32_t i : target.apis[entry.target].items()) {
     const Item& item = item_of(i);

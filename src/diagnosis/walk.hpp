@@ -171,6 +171,8 @@ struct Walk {
   /// Its statistics equal golden's and would show an error.
   bool is_clean(std::uint32_t item) const;
   double hidden_of(std::uint32_t target_api) const;
+  /// The error that right calls may have made which a recording was not asked for; 0 if it was asked for all.
+  double unasked_error() const;
   bool checksums_differ(std::uint32_t item) const;
   bool input_checksums_differ(const EntryPair& entry) const;
   void measure_inputs(EntryPair& entry) const;

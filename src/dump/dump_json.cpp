@@ -30,6 +30,15 @@ Header read_values(const ByteSource& file, const ValueVisitor& visit) {
       header.training = training_of(description);
       continue;
     }
+    if (key == "scope" || key == "list") {
+      Entry names;
+      stream.entry(names, key);
+      std::vector<std::string>& asked = key == "list" ? header.list : header.scope;
+      asked.clear();
+      if (names.is(0, NodeKind::array))
+        names.children(0, [&](Entry::Index name) { asked.emplace_back(names.string(name)); });
+      continue;
+    }
     const std::string_view text = stream.skip();
     if (key == "dump_data_dir") {
       header.data_directory.reset();

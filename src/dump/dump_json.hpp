@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
@@ -20,6 +21,8 @@ struct Header {
   std::string level;                          // "L0", "L1", "mix", "debug"
   std::string framework;                      // "pytorch", "mindspore", "mindtorch"
   std::string recorder;                       // "msprobe 1.2.3"; empty in dumps of other tools
+  std::vector<std::string> scope;             // what a recording was limited to; empty: to nothing
+  std::vector<std::string> list;              // likewise
   bool has_data = false;                      // false for a `data` that is null
   std::optional<std::string> data_directory;  // nothing if `dump_data_dir` is not a text
   Training training;

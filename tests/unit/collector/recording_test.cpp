@@ -213,6 +213,8 @@ TEST_CASE("the structure holds filtered calls, L1 has none, and without extra_in
     recording.stop();
     CHECK(recording.data().empty());
     CHECK(keys_of(recording.json("construct.json")) == Names{"Functional.linear.0.forward"});
+    CHECK(recording.json("dump.json")["list"] == Json::array({"relu"}));
+    CHECK_FALSE(recording.json("dump.json").contains("scope"));
   }
   SUBCASE("L1") {
     Recording recording(R"({"level": "L1"})");

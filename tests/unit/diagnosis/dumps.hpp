@@ -76,13 +76,15 @@ class DumpText {
                   std::string_view framework = "pytorch") const {
     const std::string text = R"({"task": ")" + std::string(task) + R"(", "level": ")" + std::string(level) +
                              R"(", "framework": ")" + std::string(framework) +
-                             (recorder.empty() ? "" : R"(", "recorder": ")" + recorder) + R"(", "data": {)" +
-                             text_ + "}" + (training.empty() ? "" : R"(, "training": )" + training) + "}";
+                             (recorder.empty() ? "" : R"(", "recorder": ")" + recorder) + R"(", )" + header +
+                             R"("data": {)" + text_ + "}" +
+                             (training.empty() ? "" : R"(, "training": )" + training) + "}";
     return dump::load_side(*memory_source(text, "dump.json"), communication);
   }
 
   std::string training;  // the member of that name; empty: none
   std::string recorder;  // likewise
+  std::string header;    // more members, each with a comma after it
 
  private:
   std::string text_;

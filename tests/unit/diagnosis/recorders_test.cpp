@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnosis/other_code.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
 #include "pairing/item_partners.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
@@ -118,6 +119,93 @@ TEST_CASE("what a recording was not asked for is not missing") {
   CHECK(std::ranges::any_of(rank.notes, [](const std::string& note) {
     return note.find("the other recording was asked for some calls alone") != std::string::npos;
   }));
+}
+
+/// Four layers of ten calls of golden; this run has those of softmax alone, and calls them with `dim`.
+Two softmax_alone(std::string_view header, std::string_view dim, double error,
+                  std::string_view name = "Tensor.softmax.") {
+  Two two;
+  two.target.header = header;
+  for (int i = 0; i < 40; ++i) {
+    const double size = 1 + i;
+    if (i % 10 != 5) {
+      two.golden.forward(fmt::format("Functional.linear.{}.forward", i - (i + 4) / 10), {tensor(size)},
+                         {tensor(size + 1)});
+      continue;
+    }
+    const double in = i > 5 ? error : 0;
+    two.target.forward(fmt::format("{}{}.forward", name, i / 10), {rough(size, in), scalar("int", dim)},
+                       {rough(size + 1, error)});
+    two.golden.forward(fmt::format("Tensor.softmax.{}.forward", i / 10), {tensor(size), scalar("int", "-1")},
+                       {tensor(size + 1)});
+  }
+  return two;
+}
+
+bool is_other_code(const Two& two) {
+  measuring::MeasuredRank rank;
+  rank.target = two.target.side();
+  rank.golden = two.golden.side();
+  rank.alignment =
+      std::make_shared<const pairing::Alignment>(pairing::align(rank.target, rank.golden, nullptr, nullptr));
+  return are_two_code_bases(rank);
+}
+
+TEST_CASE("calls that a list did not ask for make no other code") {
+  const auto says = [](const RankDiagnosis& rank, std::string_view why) {
+    return std::ranges::any_of(rank.notes, [&](const std::string& note) {
+      return note.find(
+                 fmt::format("36 calls are recorded in golden only: the other recording was asked for some "
+                             "calls alone ({})",
+                             why)) != std::string::npos;
+    });
+  };
+  for (const std::string header : {R"("list": ["softmax"], )", ""}) {
+    CAPTURE(header);
+    CHECK_FALSE(is_other_code(softmax_alone(header, "-1", 0)));
+    const RankDiagnosis right = diagnosed(softmax_alone(header, "-1", 0));
+    CHECK(right.findings.empty());
+    CHECK(says(right,
+               header.empty() ? "most likely: it has few calls, all of them in both" : "its list says so"));
+    const RankDiagnosis wrong = diagnosed(softmax_alone(header, "-2", 0.4));
+    CHECK(first(wrong).kind == Kind::argument);
+    CHECK(first(wrong).entry == "Tensor.softmax.0.forward");
+  }
+  // A code that calls something else is another one.
+  CHECK(is_other_code(softmax_alone("", "-1", 0, "Tensor.log_softmax.")));
+  // A call that the list names was asked for.
+  Two two = softmax_alone(R"("list": ["softmax"], )", "-1", 0);
+  two.golden.forward("Tensor.softmax.4.forward", {tensor(50)}, {tensor(51)});
+  two.golden.forward("Tensor.softmax.5.forward", {tensor(51)}, {tensor(52)});
+  two.forward("Tensor.softmax.6.forward", {rough(52, 0.3)}, {rough(53, 0.3)}, {tensor(52)}, {tensor(53)});
+  CHECK(first(diagnosed(two)).kind == Kind::removed);
+}
+
+TEST_CASE("calls that a list did not ask for round as others do") {
+  const auto taken = [](std::string_view list, double error) {
+    Two two;
+    two.target.header = list;
+    for (int i = 0; i < 8; ++i) {
+      const double size = 1 + 3 * i;
+      const double own = i > 0 ? error : 0;
+      if (list.empty())
+        two.target.forward(fmt::format("Functional.gelu.{}.forward", i), {rough(size, own)},
+                           {tensor(size + 1)});
+      two.golden.forward(fmt::format("Functional.gelu.{}.forward", i), {tensor(size)}, {tensor(size + 1)});
+      two.forward(fmt::format("Tensor.softmax.{}.forward", i), {rough(size + 1, own)}, {rough(size + 2, own)},
+                  {tensor(size + 1)}, {tensor(size + 2)});
+    }
+    return diagnosed(two);
+  };
+  constexpr std::string_view kList = R"("list": ["softmax"], )";
+  CHECK(no_evidence(taken(kList, 5e-7)));
+  CHECK(!no_evidence(taken("", 5e-6)));  // one call of each pair is known to have no such error
+  const RankDiagnosis rank = taken(kList, 1e-2);
+  CHECK(first(rank).entry == "Tensor.softmax.1.forward");
+  CHECK(
+      first(rank).text ==
+      "input.0 comes from unrecorded code, in golden from Functional.gelu.1.forward; it differs by 1.0e-02");
+  CHECK(testing::is_one_cause(rank));
 }
 
 TEST_CASE("a recomputation that runs one block twice and another never is noted") {

@@ -40,11 +40,14 @@ std::string failure(std::string_view text) {
 
 TEST_CASE("dump.json: header and entries in any key order") {
   const Read result = read(R"({"data": {"b": {"x": [1, 2.50, true, null, "t"]}, "a": []}, "level": "mix",
-                               "framework": "pytorch", "recorder": "msprobe 9.9", "task": "tensor", "extra": {"data": [1]}})");
+                               "framework": "pytorch", "recorder": "msprobe 9.9", "task": "tensor", "extra": {"data": [1]},
+                               "list": ["a", "b"], "scope": {"not": "a list"}})");
   CHECK(result.header.task == "tensor");
   CHECK(result.header.level == "mix");
   CHECK(result.header.framework == "pytorch");
   CHECK(result.header.recorder == "msprobe 9.9");
+  CHECK(result.header.list == std::vector<std::string>{"a", "b"});
+  CHECK(result.header.scope.empty());
   CHECK(result.header.has_data);
   REQUIRE(result.entries.size() == 2);
   CHECK(result.entries[0] == std::pair<std::string, std::string>("b", "{'x': [1, 2.5, True, None, 't']}"));
