@@ -76,6 +76,8 @@ double CallRule::judge(EntryPair& entry) {
           fmt::format("{} is {}, golden {}", place_text(target_, walk_.item_of(i)), dtype, golden_dtype);
   }
   const bool effect = has_effect(entry, difference, e_out) || !other_outputs.empty();
+  // Another form of the same weights, as one that is folded, has no effect.
+  if (!effect && !difference.parameter.empty()) return called.scalar_error;
   // The effect of another setting may be hidden by rounding, by the drift between the runs, or by statistics
   // that are rounded to half types. A truth value such as `inplace` says how something is computed rather
   // than what.
@@ -126,7 +128,13 @@ double CallRule::judge(EntryPair& entry) {
       : difference.kind == Kind::dtype ? "dtype of " + difference.place
       : difference.kind == Kind::shape ? "shape of " + difference.place
                                        : "requires_grad of " + difference.place;
-  const std::string given = fmt::format("{} is {}, golden {}", what, difference.target, difference.golden);
+  const std::string given =
+      difference.parameter.empty()
+          ? fmt::format("{} is {}, golden {}", what, difference.target, difference.golden)
+          : fmt::format("{} has the parameter {}, {} has not",
+                        difference.item == kNone ? "golden" : "this run", difference.parameter,
+                        difference.item == kNone ? "this run" : "golden");
+  if (!difference.parameter.empty()) found.next = "compare how the module is made on both sides";
   const auto shown = [&]() -> std::string {
     const std::string errors =
         fmt::format("output {}, inputs {}", error_text(e_out), error_text(entry.worst_in));
@@ -184,9 +192,9 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   const bool truth = is_truth(difference);
   const bool whole = difference.kind == Kind::dtype &&
                      (unit_roundoff(difference.target) == 0) != (unit_roundoff(difference.golden) == 0);
-  const bool other_order = difference.kind == Kind::shape || entry.rewritten;
+  const bool other_order = difference.kind == Kind::shape || entry.rewritten || !difference.parameter.empty();
   const double roundings = other_order || truth || whole ? kFew : 1;
-  const double kernel = truth ? kRightKernel : 0;
+  const double kernel = truth || !difference.parameter.empty() ? kRightKernel : 0;
   // Whether a gradient is kept changes no value: an error there counts as one that the call introduces.
   const double margin = difference.kind == Kind::requires_grad ? walk_.threshold : kMargin;
   if (e_out > margin * entry.e_in + std::max(roundings * entry.u, kernel)) return true;

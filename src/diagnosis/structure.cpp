@@ -10,6 +10,7 @@
 #include "diagnosis/limits.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 #include "support/text.hpp"
 
@@ -87,11 +88,37 @@ class CallComparison {
       taken.push_back(golden_item_[i]);
       compare(i, item, golden_.items[golden_item_[i]]);
     }
-    if (!other_framework_) compare_alone(alone, golden_alone(theirs, taken));
+    if (other_framework_) return std::move(out_);
+    compare_alone(alone, golden_alone(theirs, taken));
+    compare_parameters(ours, theirs, taken);
     return std::move(out_);
   }
 
  private:
+  /// Looks for a parameter that the module has on one side alone, where both sides record parameters.
+  void compare_parameters(const dump::Api& ours, const dump::Api& theirs,
+                          const std::vector<std::uint32_t>& taken) {
+    if (out_.first) return;
+    const auto has = [](const Side& side, const dump::Api& api, const auto& counts) {
+      for (const std::uint32_t i : api.items()) {
+        if (side.items[i].state == State::parameters && counts(i)) return i;
+      }
+      return kNone;
+    };
+    const auto any = [](std::uint32_t) { return true; };
+    if (has(target_, ours, any) == kNone || has(golden_, theirs, any) == kNone) return;
+    const std::uint32_t alone = has(target_, ours, [&](std::uint32_t i) { return golden_item_[i] == kNone; });
+    const std::uint32_t golden_alone = has(golden_, theirs, [&](std::uint32_t i) {
+      return std::find(taken.begin(), taken.end(), i) == taken.end();
+    });
+    if ((alone == kNone) == (golden_alone == kNone)) return;
+    const Side& side = alone == kNone ? golden_ : target_;
+    const Item& item = side.items[alone == kNone ? golden_alone : alone];
+    note(Kind::argument, alone, place_text(side, item), "not there", "not there");
+    (alone == kNone ? out_.first->golden : out_.first->target) = "there";
+    out_.first->parameter = pairing::name_in_model(side, item);
+  }
+
   void note(Kind kind, std::uint32_t item, std::string place, std::string target, std::string golden) {
     if (out_.first && rank(out_.first->kind) <= rank(kind)) return;
     out_.first = StructuralDifference{kind, item, std::move(place), std::move(target), std::move(golden)};

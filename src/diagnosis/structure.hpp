@@ -20,7 +20,8 @@ struct StructuralDifference {
   std::string place;
   std::string target;  // the text of the value, dtype or shape
   std::string golden;
-  bool setting = false;  // both are numbers, truth values or words from the text of the program
+  bool setting = false;        // both are numbers, truth values or words from the text of the program
+  std::string parameter = {};  // of a module, that one side alone has: its name
 };
 
 struct CalledOtherwise {

@@ -328,4 +328,30 @@ TEST_CASE("a parameter that one side's layers lack is named with its layer") {
   }
 }
 
+TEST_CASE("where modules alone are recorded, a parameter that one side lacks is named") {
+  const auto layer = [](bool ours, double out) {
+    Two two;
+    const std::string weight = named("weight", tensor(0.1, "[64, 64]"));
+    const Texts both = {weight, named("bias", tensor(0.3, "[64]"))};
+    two.target.forward("Module.fc.Linear.forward.0", {tensor(1)}, {rough(2, out)}, {},
+                       ours ? both : Texts{weight});
+    two.golden.forward("Module.fc.Linear.forward.0", {tensor(1)}, {tensor(2)}, {},
+                       ours ? Texts{weight} : both);
+    two.forward("Module.act.GELU.forward.0", {rough(2, out)}, {rough(3, out)}, {tensor(2)}, {tensor(3)});
+    return diagnosed(two);
+  };
+  for (const bool ours : {true, false}) {
+    CAPTURE(ours);
+    // A parameter that changes nothing may be another form of the others, as a norm of weights is.
+    CHECK(layer(ours, testing::kNoise).findings.empty());
+    const RankDiagnosis rank = layer(ours, 0.2);
+    CHECK(first(rank).entry == "Module.fc.Linear.forward.0");
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(first(rank).text.starts_with(
+        ours ? "this run has the parameter fc.bias, golden has not; output error "
+             : "golden has the parameter fc.bias, this run has not; output error "));
+    CHECK(testing::is_one_cause(rank));
+  }
+}
+
 }  // namespace msprobe::diagnosis::call_rule_test
