@@ -51,7 +51,8 @@ bool OutputRule::is_square(const EntryPair& entry) const {
 /// The factor by which the operation may enlarge an error of its inputs, from the sizes of its inputs and
 /// outputs.
 double OutputRule::amplification(const EntryPair& entry) const {
-  if (is_square(entry)) return kSquareAmplification;
+  // The square of 1 + e is off by 2 e + e^2, which is more where a gradient is nothing but noise.
+  if (is_square(entry)) return std::min(kSquareAmplification + entry.e_in, kMostAmplification);
   if (entry.nature != Nature::sum && entry.nature != Nature::total && entry.nature != Nature::mean &&
       entry.nature != Nature::exponential && entry.nature != Nature::normalising)
     return 1;

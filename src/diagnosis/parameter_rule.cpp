@@ -82,12 +82,21 @@ ParameterStep ParameterRule::last_step(std::uint32_t index) {
   const Item& item = walk_.item_of(index);
   const ParameterTrace now{parameter_statistics(target_, item),
                            parameter_statistics(golden_, golden_.items[errors_.golden_item[index]])};
-  const auto [known, added] =
-      history_.parameters.try_emplace(std::hash<std::string_view>{}(target_.name(item)), now);
-  if (added) return {};
-  const std::uint32_t partner = errors_.golden_item[index];
-  return step_between(std::exchange(known->second, now), now, elements_of(target_.text(item.shape)),
-                      errors_.tolerance_of(index, partner));
+  const auto name_of = [&](std::uint32_t i) {
+    return std::hash<std::string_view>{}(target_.name(walk_.item_of(i)));
+  };
+  const auto [known, added] = history_.parameters.try_emplace(name_of(index), now);
+  ParameterTrace past = std::exchange(known->second, now);
+  if (added) {
+    // The weight of a norm is constant before its first update, so that only its module knew it.
+    const std::uint32_t named = walk_.parameter_items.find(walk_.target_keys.of(index));
+    const auto module =
+        named == ContentMap::kUnknown ? history_.parameters.end() : history_.parameters.find(name_of(named));
+    if (module == history_.parameters.end() || named == index) return {};
+    past = module->second;
+  }
+  return step_between(past, now, elements_of(target_.text(item.shape)),
+                      errors_.tolerance_of(index, errors_.golden_item[index]));
 }
 
 /// The relative error of the gradient that updated the parameter, if it was recorded.
@@ -125,6 +134,8 @@ const ParameterRule::TakenContents& ParameterRule::taken() {
 /// empty if the name is the same.
 std::string ParameterRule::other_of(std::uint32_t index, std::uint64_t key) {
   const std::uint64_t golden_key = walk_.golden_keys.of(errors_.golden_item[index]);
+  // Steps by signs leave elements of one size: then the means alone differ.
+  if (key == golden_key) return {};
   const std::string place = place_text(target_, walk_.item_of(index));
   if (walk_.parameter_items.size() == 0) {
     const std::uint32_t elsewhere = taken().golden.find(key);
@@ -300,6 +311,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     const double noise = std::min(gradient.value_or(std::max(history_.backward, largest_.gradients)), 1.0);
     const double flipped = kHalf * std::max(step.target, step.golden) * std::sqrt(noise);
     entry.hidden = std::max(entry.hidden, flipped);
+    if (pairing::is_elementwise(entry.name.operation()))
+      entry.spread = std::max(entry.spread, flipped / std::sqrt(static_cast<double>(step.n)));
     largest_.updated = std::max(largest_.updated, std::min(flipped, 1.0));
   }
   if (key == 0) key = key_in_module(entry, index);

@@ -104,8 +104,12 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
   step.target = size_of(before.target, now.target, elements, tolerance);
   step.golden = size_of(before.golden, now.golden, elements, tolerance);
   step.coarse = tolerance.norm;
+  // A mean may hardly move by chance, as a norm may: it shows a step if it moved a hundred times what it
+  // hides.
   Tolerance blind = tolerance;
   blind.norm = std::numeric_limits<double>::infinity();
+  blind.mean *= kCertain * kCertain;
+  blind.mean_sum *= kCertain * kCertain;
   const bool shown = size_of(before.target, now.target, elements, blind) > 0 ||
                      size_of(before.golden, now.golden, elements, blind) > 0;
   if (!shown) step.by_norm = std::max(step.target, step.golden);

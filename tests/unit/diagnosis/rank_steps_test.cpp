@@ -215,6 +215,65 @@ TEST_CASE("steps, by statistics") {
   }
 }
 
+std::string vector_of(double largest, double least, double mean, double norm) {
+  return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [256], "Max": )" +
+         python_repr(largest) + ", \"Min\": " + python_repr(least) + ", \"Mean\": " + python_repr(mean) +
+         ", \"Norm\": " + python_repr(norm) + "}";
+}
+
+TEST_CASE("a bias whose first steps have other signs is no other parameter") {
+  const auto second = [](double mean, double largest) {
+    History history;
+    Two two;
+    const std::string zeros = vector_of(0, 0, 0, 0);
+    two.forward("Functional.layer_norm.0.forward", {tensor(1), tensor(4, "[256]"), zeros}, {tensor(2)},
+                {tensor(1), tensor(4, "[256]"), zeros}, {tensor(2)});
+    two.forward("Functional.layer_norm.1.forward", {tensor(2), tensor(5, "[256]"), zeros}, {tensor(3)},
+                {tensor(2), tensor(5, "[256]"), zeros}, {tensor(3)});
+    REQUIRE(no_evidence(diagnosed(two, history)));
+    Two next;
+    const std::string golden = vector_of(2e-3, -2e-3, 3.3e-4, 0.032);
+    const std::string other = vector_of(1e-3, -1e-3, 3.3e-4, 0.016);
+    next.forward("Functional.layer_norm.0.forward",
+                 {tensor(1), tensor(4, "[256]"), vector_of(largest, -largest, mean, 16 * largest)},
+                 {tensor(2)}, {tensor(1), tensor(4, "[256]"), golden}, {tensor(2)});
+    next.forward("Functional.layer_norm.1.forward", {tensor(2), tensor(5, "[256]"), other}, {tensor(3)},
+                 {tensor(2), tensor(5, "[256]"), other}, {tensor(3)});
+    return diagnosed(next, history);
+  };
+  CHECK(no_evidence(second(2.5e-4, 2e-3)));
+  CHECK(first(second(2.5e-4, 1e-3)).kind == Kind::feed);  // it is the other layer's
+}
+
+TEST_CASE("the first step of a norm's weight hides signs, which change the norm of a product") {
+  const auto second = [](double error) {
+    History history;
+    const auto step = [&](const std::string& weight, double off) {
+      Two two;
+      for (testing::DumpText* side : {&two.target, &two.golden}) {
+        const bool ours = side == &two.target;
+        const std::string product = tensor(3.3 * (1 + (ours ? off : 0)), "[64, 256]");
+        side->forward("Tensor.__mul__.0.forward", {tensor(3, "[64, 256]"), weight}, {product});
+        side->forward("Module.norm.Norm.forward.0", {tensor(3, "[64, 256]")}, {product}, {},
+                      {named("weight", weight)});
+        side->gradients("Module.norm.Norm.parameters_grad.0",
+                        {named("weight", "[" + rough(5, ours ? 1e-2 : 0, "[256]") + "]")});
+      }
+      return diagnosed(two, history);
+    };
+    step(vector_of(1, 1, 1, 16), 0);
+    history.evidence = false;  // the gradient's error stands for those of another kernel
+    return step(vector_of(1.001, 0.999, 1.00007, 16.0012), error);
+  };
+  const auto at_product = [](const RankDiagnosis& rank) {
+    return std::any_of(rank.findings.begin(), rank.findings.end(), [](const Finding& each) {
+      return each.is_evidence() && each.entry == "Tensor.__mul__.0.forward";
+    });
+  };
+  CHECK_FALSE(at_product(second(2.8e-6)));
+  CHECK(at_product(second(2e-3)));
+}
+
 TEST_CASE("integers do not drift") {
   constexpr double kDrift = 1e-4;
   Chain chain;

@@ -135,4 +135,19 @@ TEST_CASE("one norm that moves proves nothing while a hundred times less would b
   CHECK(step.rests_alone(0x1p-24));
 }
 
+TEST_CASE("a mean that hardly moves proves no more than a norm") {
+  // A parameter in bfloat16 that loses most of its updates, from which few elements move.
+  const ParameterTrace before{{0.1767578125, -0.1767578125, 4.685763e-3, 3.3050952},
+                              {0.1767578125, -0.1767578125, 4.686946e-3, 3.3051507}};
+  const auto rests = [&](double target_mean, double target_norm, double rounding) {
+    const ParameterTrace now{{0.1767578125, -0.1767578125, target_mean, target_norm},
+                             {0.1767578125, -0.1767578125, 4.685793e-3, 3.3050759}};
+    measuring::Tolerance tolerance;
+    tolerance.norm = tolerance.mean_sum = rounding;
+    return step_between(before, now, 1024, tolerance).rests_alone(0x1p-9);
+  };
+  CHECK_FALSE(rests(4.685577e-3, 3.3051014, 3e-6));
+  CHECK(rests(4.685763e-3, 3.3050952, 1e-9));
+}
+
 }  // namespace msprobe::diagnosis_updates_test
