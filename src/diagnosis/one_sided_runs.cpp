@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "diagnosis/left_values.hpp"
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/run_outputs.hpp"
 #include "diagnosis/sentences.hpp"
@@ -535,7 +536,12 @@ void OneSidedRuns::settle_gradients() {
 }
 
 void OneSidedRuns::finish() {
-  for (Run& run : runs_) settle(run, {}, 0, 0);
+  for (Run& run : runs_) {
+    const bool judged = run.settled || run.consumed || of_steps(run, 1) > 0;
+    if (const LeftValue left = judged ? LeftValue() : left_value(walk_, run.target, run.golden); left.other)
+      settle(run, walk_.target_name(left.call), left.error, left.before, "both change a tensor in place");
+    settle(run, {}, 0, 0);
+  }
 }
 
 /// The parameter whose gradient the call changes in place; empty if it changes no gradient.

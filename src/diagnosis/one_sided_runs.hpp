@@ -53,6 +53,7 @@ class OneSidedRuns : WalkRule {
     return walk_.drift ? 0
                        : std::max({largest_.parameters, largest_.updated, history_.forward, history_.noise});
   }
+  bool is_of_optimizer(bool is_target, std::uint32_t api) const;
   double carried(std::uint32_t target_item, std::uint32_t golden_item) const;
   /// The difference that two implementations of an optimizer's step may make; 0 for all other runs.
   double of_steps(const Run& run, double u) const;
@@ -85,7 +86,6 @@ class OneSidedRuns : WalkRule {
   bool takes_from(const EntryPair& entry, const Run& run);
   bool may_be_selected(const Run& run, const EntryPair& entry, std::uint32_t item) const;
   bool is_left_out(bool is_target, std::uint32_t api) const;
-  bool is_of_optimizer(bool is_target, std::uint32_t api) const;
   Run* run_in(const std::unordered_map<std::uint32_t, std::uint32_t>& runs, std::uint32_t api);
   Run* run_that_takes(const ContentKeys& keys, std::uint32_t api,
                       const std::unordered_map<std::uint32_t, std::uint32_t>& runs);

@@ -270,6 +270,50 @@ TEST_CASE("another decay of an average of weights is named at its own call") {
   }
 }
 
+TEST_CASE("an average of weights that other calls change is named in its own step") {
+  const auto averaged = [](double kept, double taken) {
+    const auto weight = [](double size) { return tensor(size, "[64, 64]"); };
+    const auto number = [](double value) { return testing::scalar("float", python_repr(value)); };
+    Two two;
+    two.forward("Functional.linear.0.forward", {tensor(1), weight(0.1)}, {tensor(2)},
+                {tensor(1), weight(0.1)}, {tensor(2)});
+    two.target.forward("Tensor.lerp_.0.forward", {weight(0.2), weight(taken), number(1 - kept)},
+                       {weight(0.2 * kept + taken * (1 - kept))});
+    two.golden.forward("Tensor.mul_.0.forward", {weight(0.2), number(0.9)}, {weight(0.18)});
+    two.golden.forward("Tensor.add_.0.forward", {weight(0.18), weight(0.096)}, {weight(0.1896)},
+                       {named("alpha", number(0.1))});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(averaged(0.9, 0.096)));
+  CHECK(no_evidence(averaged(0.9, 0.0961)));  // the weights have drifted a little
+  for (const double taken : {0.096, 0.0961}) {
+    CAPTURE(taken);
+    const RankDiagnosis rank = averaged(0.1, taken);
+    CHECK(first(rank).kind == Kind::exchanged);
+    CHECK(first(rank).entry == "Tensor.lerp_.0.forward");
+    CHECK(first(rank).confidence == Confidence::certain);
+    CHECK(
+        first(rank).text.starts_with("runs Tensor.lerp_ where golden runs Tensor.mul_, Tensor.add_; error "));
+    CHECK(first(rank).text.ends_with(", where both change a tensor in place"));
+  }
+}
+
+TEST_CASE("the square of a gradient that is nothing but noise is more noise") {
+  const auto square = [](double size, double squared) {
+    Two two;
+    two.forward("Tensor.addcmul_.0.forward", {tensor(1e-12), tensor(size), tensor(size)}, {tensor(squared)},
+                {tensor(1e-12), tensor(1e-9), tensor(1e-9)}, {tensor(2e-12)});
+    return diagnosed(two, [](Asked& asked) { asked.options.without.insert(Rule::source); });
+  };
+  const auto introduced = [](const RankDiagnosis& rank) {
+    return std::any_of(rank.findings.begin(), rank.findings.end(), [](const Finding& each) {
+      return each.is_evidence() && each.rule == Rule::introduced;
+    });
+  };
+  CHECK_FALSE(introduced(square(1e-7, 1e-8)));  // 100 times as large, its square 10,000 times
+  CHECK(introduced(square(1.01e-9, 1e-8)));
+}
+
 TEST_CASE("an average that unrecorded code changes is no step of the optimizer") {
   // The optimizer has one of two models; the other follows it.
   const auto next_step = [](double error) {
