@@ -43,9 +43,13 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
     const bool checksums = !measure.known && ours.has_checksum && theirs.has_checksum &&
                            target_.text(ours.checksum) != golden_.text(theirs.checksum);
     const double e = other_size || checksums ? measuring::kInfinite : measure.known ? measure.e : 0;
-    // Running statistics follow from earlier values.
-    const double ahead = std::max(
-        {history_.forward, history_.backward, history_.gradients, walk_.drift ? walk_.drift->largest : 0});
+    // Errors of earlier values explain those of running statistics, unless a difference of the code made
+    // them.
+    const bool by_code = history_.suspects.contains(measuring::content_key(target_, ours)) ||
+                         history_.suspects.contains(measuring::content_key(golden_, theirs));
+    const double ahead = by_code ? 0
+                                 : std::max({history_.forward, history_.backward, history_.gradients,
+                                             walk_.drift ? walk_.drift->largest : 0});
     const double u = std::max({unit_roundoff(target_.text(ours.dtype)),
                                unit_roundoff(golden_.text(theirs.dtype)), measuring::kSingleRoundoff});
     const double excess = e / (ahead + kFew * u);

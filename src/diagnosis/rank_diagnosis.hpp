@@ -67,7 +67,7 @@ struct History {
   std::shared_ptr<const measuring::StatisticsPrecision>
       precision;                                         // the precision that the first step showed
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
-  // From the step before: calls that one side alone has and that had no effect there, by their outputs.
+  // From the step before: differences of the code that had no effect there, by the contents that follow.
   std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;
   std::unordered_set<std::uint64_t> noise_contents;  // from the step before: contents that come from noise
   std::unordered_set<std::string> rewritten;  // names of items at the ends of other ways to the same result

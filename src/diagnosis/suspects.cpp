@@ -39,6 +39,18 @@ bool is_by_values(const Finding& found) {
   return found.rule == Rule::source || found.rule == Rule::introduced || found.rule == Rule::gain;
 }
 
+/// The text of a difference whose effect is known now: both runs run what they record.
+std::string with_effect(std::string text) {
+  constexpr std::string_view kNoEffect = "; no recorded effect";
+  const std::size_t at = text.find(kNoEffect);
+  if (at == std::string::npos) return text;
+  text.erase(at, kNoEffect.size());
+  constexpr std::string_view kRecords = "records ";
+  for (std::size_t next = text.find(kRecords); next != std::string::npos; next = text.find(kRecords))
+    text.replace(next, kRecords.size(), "runs ");
+  return text;
+}
+
 bool is_between(const Finding& found) {
   return found.kind == Kind::optimizer && found.place == kGradients;
 }
@@ -307,40 +319,84 @@ double Suspects::error_of(const Finding& evidence) const {
 /// The difference in the step before whose result the entry takes; null if it takes no such result.
 const Finding* Suspects::past_suspect(const Finding& evidence) const {
   if (evidence.target_api == kNone || evidence.kind == Kind::optimizer) return nullptr;
+  const auto known = [&](std::uint64_t key) -> const Finding* {
+    const auto found = history_.suspects.find(key);
+    return found == history_.suspects.end() ? nullptr : &*found->second;
+  };
+  for (const Side* side : {&target_, &golden_}) {
+    const std::uint32_t module =
+        side == &target_ ? evidence.target_api : alignment_.golden_of[evidence.target_api];
+    for (const dump::Item& buffer : side->buffers) {
+      if (buffer.api != module || !evidence.place.starts_with("buffers.")) continue;
+      if (const Finding* past = known(measuring::content_key(*side, buffer)); past != nullptr) return past;
+    }
+  }
   for (const std::uint32_t i : target_.apis[evidence.target_api].items()) {
     const dump::Item& item = walk_.item_of(i);
     if (item.state == State::output || errors_.golden_item[i] == kNone) continue;
     for (const std::uint64_t key : {walk_.target_keys.of(i), walk_.golden_keys.of(errors_.golden_item[i])}) {
-      const auto found = history_.suspects.find(key);
-      if (key != 0 && found != history_.suspects.end()) return &*found->second;
+      if (const Finding* past = known(key); past != nullptr) return past;
     }
   }
   return nullptr;
 }
 
-void Suspects::remember(const std::vector<Finding>& hints) {
+/// Whether an output of a call differs from golden's by more than rounding, also where that is excused.
+bool Suspects::differs(std::uint32_t target_api) const {
+  for (const std::uint32_t i : target_.apis[target_api].items()) {
+    const std::uint32_t partner = errors_.golden_item[i];
+    const dump::Item& item = walk_.item_of(i);
+    if (item.state != State::output || partner == kNone) continue;
+    const double u = std::max(measuring::unit_roundoff(target_.text(item.dtype)), measuring::kSingleRoundoff);
+    const auto measured =
+        measuring::measure(target_, item, golden_, golden_.items[partner], errors_.tolerance_of(i, partner));
+    if (measured.known && measured.e > walk_.threshold * kFew * u) return true;
+  }
+  return false;
+}
+
+/// Keeps the contents that calls make, and those that follow from them by calls whose outputs differ: a
+/// module may keep them as its state.
+void Suspects::keep_contents(bool is_target, std::vector<std::uint32_t> calls,
+                             const std::shared_ptr<const Finding>& hint) {
   constexpr std::size_t kMostKept = 4096;
+  const Side& side = is_target ? target_ : golden_;
+  const ContentKeys& keys = is_target ? walk_.target_keys : walk_.golden_keys;
+  std::unordered_set<std::uint32_t> seen(calls.begin(), calls.end());
+  while (!calls.empty() && seen.size() < kMostVisited) {
+    const std::uint32_t api = calls.back();
+    calls.pop_back();
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const bool kept = side.items[i].state == State::output && keys.of(i) != 0;
+      if (kept && history_.suspects.size() < kMostKept) history_.suspects.emplace(keys.of(i), hint);
+    }
+    for (const std::uint32_t next : graph_of(is_target).consumers[api]) {
+      const std::uint32_t ours = is_target ? next : alignment_.target_of[next];
+      const bool other = ours == kNone || !alignment_.has_golden(ours) || differs(ours);
+      if (other && !runs_.is_of_optimizer(is_target, next) && seen.insert(next).second) calls.push_back(next);
+    }
+  }
+}
+
+void Suspects::remember(const std::vector<Finding>& hints) {
   history_.suspects.clear();
   if (history_.ends || history_.evidence) return;
   std::unordered_map<std::string, std::shared_ptr<const Finding>> by_line;
   for (const Finding& hint : hints) {
     const bool alone = hint.kind == Kind::added || hint.kind == Kind::removed || hint.kind == Kind::exchanged;
-    if (hint.is_evidence() || !alone) continue;
+    const bool argument = hint.kind == Kind::argument && hint.target_api != kNone && differs(hint.target_api);
+    if (hint.is_evidence() || (!alone && !argument)) continue;
     // One line changes many parameters: the finding names its first call.
     auto& shared = by_line.try_emplace(fmt::format("{}\n{}", name_of(hint.kind), hint.where)).first->second;
     if (!shared) shared = std::make_shared<const Finding>(hint);
+    if (argument) {
+      keep_contents(true, {hint.target_api}, shared);
+      keep_contents(false, {alignment_.golden_of[hint.target_api]}, shared);
+    }
     for (const OneSidedRuns::Run& run : runs_.runs()) {
-      if (run.order != hint.order) continue;
-      const auto put = [&](const ContentKeys& keys, const std::vector<std::uint32_t>& calls) {
-        for (const std::uint32_t api : calls) {
-          for (const std::uint32_t i : keys.side().apis[api].items()) {
-            if (keys.side().items[i].state == State::output && history_.suspects.size() < kMostKept)
-              history_.suspects.emplace(keys.of(i), shared);
-          }
-        }
-      };
-      put(walk_.target_keys, run.target);
-      put(walk_.golden_keys, run.golden);
+      if (argument || run.order != hint.order) continue;
+      keep_contents(true, run.target, shared);
+      keep_contents(false, run.golden, shared);
     }
   }
 }
@@ -437,7 +493,8 @@ void Suspects::name() {
         then.target_api = then.item = kNone;
         then.order = 0;
         then.confidence = effect.confidence;
-        then.text += fmt::format(", but in the next step at {}: {}", effect.entry, effect.text);
+        then.text = fmt::format("{}, but in the next step at {}: {}", with_effect(then.text), effect.entry,
+                                effect.text);
         findings.push_back(std::move(then));
         ++walk_.out.evidence;
         explained = true;

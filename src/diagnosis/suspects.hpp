@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -23,7 +24,7 @@ class Suspects : WalkRule {
 
   /// Names the suspects that evidence by values leads to, once all entries were judged.
   void name();
-  /// Keeps the outputs of calls that one side alone has and that had no effect: the next step may take them.
+  /// Keeps what follows from differences of the code that had no effect: the next step may take it.
   void remember(const std::vector<Finding>& hints);
 
  private:
@@ -58,6 +59,9 @@ class Suspects : WalkRule {
   bool is_passed_on(const Finding& found) const;
   double error_of(const Finding& evidence) const;
   const Finding* past_suspect(const Finding& evidence) const;
+  bool differs(std::uint32_t target_api) const;
+  void keep_contents(bool is_target, std::vector<std::uint32_t> calls,
+                     const std::shared_ptr<const Finding>& hint);
 
   OneSidedRuns& runs_;
   GradientPaths& paths_;

@@ -106,18 +106,76 @@ TEST_CASE("what a step leaves to the next is named in its own step") {
   Two before;
   before.forward("Functional.linear.0.forward", {tensor(1), kWeight}, {tensor(2)}, {tensor(1), kWeight},
                  {tensor(2)});
-  before.target.forward("Tensor.add_.0.forward", {kWeight, tensor(0.2)}, {rough(0.11, 0.4, "[64, 64]")});
-  before.golden.forward("Tensor.sub_.0.forward", {kWeight, tensor(0.2)}, {tensor(0.11, "[64, 64]")});
+  before.target.forward("Tensor.add.0.forward", {kWeight, tensor(0.2)}, {rough(0.11, 0.4, "[64, 64]")});
+  before.golden.forward("Tensor.sub.0.forward", {kWeight, tensor(0.2)}, {tensor(0.11, "[64, 64]")});
   Two behind;
   behind.forward("Functional.linear.0.forward", {tensor(1), rough(0.11, 0.4, "[64, 64]")}, {rough(2, 0.4)},
                  {tensor(1), tensor(0.11, "[64, 64]")}, {tensor(2)});
   History history;
   REQUIRE(no_evidence(diagnosed(before, history)));
   const RankDiagnosis rank = diagnosed(behind, history);
-  CHECK(first(rank).entry == "Tensor.add_.0.forward");
-  CHECK(first(rank).golden_entry == "Tensor.sub_.0.forward");
+  CHECK(first(rank).entry == "Tensor.add.0.forward");
+  CHECK(first(rank).golden_entry == "Tensor.sub.0.forward");
   CHECK(first(rank).target_api == pairing::kNone);  // its number is that of another step's entry
   CHECK(is_one_cause(rank));
+}
+
+TEST_CASE("a buffer that a module changes wrongly leads to the change in the step before") {
+  // A module hands on the same, whatever it does to its buffers for the next step.
+  const auto module = [](Two& two, double ours, double theirs) {
+    const auto text = [](double code) {
+      return R"({"input_args": [)" + tensor(1) + R"(], "input_kwargs": {}, "output": [)" + tensor(2) +
+             R"(], "buffers": {"code": )" + tensor(code, "[16, 64]") + "}}";
+    };
+    two.target.add("Module.vq.Vq.forward.0", text(ours));
+    two.golden.add("Module.vq.Vq.forward.0", text(theirs));
+  };
+  const auto lookup = [](Two& two, double ours, double theirs) {
+    two.forward("Functional.embedding.0.forward", {tensor(1), tensor(ours, "[16, 64]")}, {tensor(ours)},
+                {tensor(1), tensor(theirs, "[16, 64]")}, {tensor(theirs)});
+  };
+  const auto next_step = [&](bool divides, bool decays, double ours) {
+    const auto modules = testing::modules_of({{"Functional.embedding.0.forward", "Module.vq.Vq.forward.0"},
+                                              {"Tensor.mul_.0.forward", "Module.vq.Vq.forward.0"},
+                                              {"Tensor.__add__.0.forward", "Module.vq.Vq.forward.0"},
+                                              {"Tensor.__truediv__.0.forward", "Module.vq.Vq.forward.0"}});
+    const auto both = [&](testing::Asked& asked) { asked.rank.golden_construct = modules; };
+    History history;
+    Two two;
+    lookup(two, 5, 5);
+    const double kept = decays ? 0.1 : 0.9;
+    const auto state = [](double size) { return tensor(size, "[16, 64]"); };
+    two.forward("Tensor.mul_.0.forward", {state(4), scalar("float", decays ? "0.1" : "0.9")},
+                {state(4 * kept)}, {state(4), scalar("float", "0.9")}, {state(3.6)});
+    two.forward("Tensor.__add__.0.forward", {state(4 * kept), state(0.5)}, {state(4 * kept + 0.5)},
+                {state(3.6), state(0.5)}, {state(4.1)});
+    two.golden.forward("Tensor.__truediv__.0.forward", {state(4.1), state(7)}, {state(3)});
+    if (divides)
+      two.target.forward("Tensor.__truediv__.0.forward", {state(4 * kept + 0.5), state(7)}, {state(ours)});
+    module(two, 5, 5);
+    two.forward("Torch.exp.0.forward", {tensor(2)}, {tensor(9)}, {tensor(2)}, {tensor(9)});
+    REQUIRE(no_evidence(diagnosed(two, history, both, modules)));
+    Two next;
+    lookup(next, ours, 3);
+    module(next, ours, 3);
+    return diagnosed(next, history, both, modules);
+  };
+  CHECK(no_evidence(next_step(true, false, 3)));
+  const RankDiagnosis undivided = next_step(false, false, 4.1);
+  CHECK(first(undivided).entry == "Tensor.__truediv__.0.forward");
+  CHECK(first(undivided).confidence == Confidence::certain);
+  CHECK(first(undivided).text ==
+        "golden runs Tensor.__truediv__ here, this run does not, but in the next step at "
+        "Module.vq.Vq.forward.0: "
+        "buffer vq.code differs by 3.7e-01 before it is used");
+  CHECK(is_one_cause(undivided));
+  const RankDiagnosis decayed = next_step(true, true, 0.7);
+  CHECK(first(decayed).entry == "Tensor.mul_.0.forward");
+  CHECK(first(decayed).text.starts_with("argument input.1 is 0.1, golden 0.9; "));
+  CHECK(says(first(decayed),
+             "; the output of vq is the same, but in the next step at Module.vq.Vq.forward.0: "
+             "buffer vq.code differs by "));
+  CHECK(is_one_cause(decayed));
 }
 
 TEST_CASE("a gradient that trains no parameter is a hint") {
