@@ -14,7 +14,7 @@
 namespace msprobe::pairing {
 namespace {
 
-/// Entries of a rank by name, and the items of one of them.
+/// Entries of a rank by name.
 class RankEntries {
  public:
   explicit RankEntries(const Side& side) : side_(side) {
@@ -24,19 +24,6 @@ class RankEntries {
   const Api* find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : &side_.apis[found->second];
-  }
-
-  /// The item with a name; null if the entry has no such item. `place`: its index if the ranks have the same
-  /// entry.
-  const Item* item(const Api& api, std::string_view name, std::uint32_t place) const {
-    const auto is_it = [&](std::uint32_t i) { return side_.name(side_.items[api.first + i]) == name; };
-    if (place < api.count && is_it(place)) return &side_.items[api.first + place];
-    // Entries that differ between ranks are few, and short.
-    constexpr std::uint32_t kMostLooked = 256;
-    for (std::uint32_t i = 0; i < std::min(api.count, kMostLooked); ++i) {
-      if (is_it(i)) return &side_.items[api.first + i];
-    }
-    return nullptr;
   }
 
  private:
@@ -84,7 +71,7 @@ class SideJoiner {
       joins_->add_part(first, side, item);
       if (item.is_tensor) {
         for (const auto& [rank, other] : others) {
-          const Item* const partner = entries_[rank].item(*other, side.name(item), i);
+          const Item* const partner = item_of_entry(ranks_[rank].side, *other, side.name(item), i);
           if (partner != nullptr && partner->is_tensor) joins_->add_part(rank, ranks_[rank].side, *partner);
         }
       }

@@ -17,6 +17,18 @@ using dump::kNorm;
 using dump::kStatistics;
 using dump::ValueKind;
 
+const Item* item_of_entry(const Side& side, const dump::Api& api, std::string_view name,
+                          std::uint32_t place) {
+  const auto is_it = [&](std::uint32_t i) { return side.name(side.items[api.first + i]) == name; };
+  if (place < api.count && is_it(place)) return &side.items[api.first + place];
+  // Entries that differ between ranks are few, and short.
+  constexpr std::uint32_t kMostLooked = 256;
+  for (std::uint32_t i = 0; i < std::min(api.count, kMostLooked); ++i) {
+    if (is_it(i)) return &side.items[api.first + i];
+  }
+  return nullptr;
+}
+
 void Joins::add_part(std::uint32_t rank, const Side& side, const Item& item) {
   RankPart& part = parts_.emplace_back();
   part.rank = rank;

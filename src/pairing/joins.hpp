@@ -42,6 +42,10 @@ struct RankPart {
   dump::Placement placement;
 };
 
+/// The item of an entry with a name; null if the entry has no such item. `place`: its index if the ranks have
+/// the same entry.
+const Item* item_of_entry(const Side& side, const dump::Api& api, std::string_view name, std::uint32_t place);
+
 class Joins {
  public:
   struct JoinedRank {

@@ -100,50 +100,35 @@ def check_statistics(msprobe, scratch):
     harness.check_equal("no number", [text for text in sentences(rows["Torch.null.0.forward"]) if " Min " in text], [])
 
 
-def linear_pair(rank):
-    """Columns and a row whose shards are equal on all ranks."""
-    parent, row = "Module.p.P.forward.0", "Module.p.o.RowParallelLinear.forward.0"
-    nodes = {parent: (None, call([1.0], [2.0]))}
-    for number, name in enumerate("qk"):
-        column = f"Module.p.{name}.ColumnParallelLinear.forward.0"
-        nodes[column] = (parent, call([1.0], [2.0], parameters={"weight": tensor(4.0), "bias": tensor(2.0)}))
-        nodes[f"Torch.matmul.{number}.forward"] = (column, call([1.0, 4.0], [2.0]))
-    nodes["Torch.mul.0.forward"] = (parent, call([2.0], [2.0]))
-    inner = "Module.p.i.Inner.forward.0"
-    nodes[inner] = (parent, call([2.0], [2.0]))
-    nodes["Module.p.i.a.ColumnParallelLinear.forward.0"] = (inner, call([1.0], [2.0]))
-    nodes["Module.p.i.b.RowParallelLinear.forward.0"] = (inner, call([2.0], [1.0]))
-    nodes[row] = (parent, call([2.0], [3.0], parameters={"weight": tensor(4.0), "bias": tensor(2.0)}))
-    nodes["Torch.matmul.2.forward"] = (row, call([2.0, 4.0], [2.0]))
-    nodes["Distributed.all_reduce.0.forward"] = (row, call([2.0], [3.0 + rank]))
-    nodes["Torch.mul.1.forward"] = (parent, call([2.0], [2.0]))
-    return nodes
-
-
-def check_equal_shards(msprobe, scratch):
-    """They are merged though equal; what all ranks hold whole is not."""
+def check_sums(msprobe, scratch):
+    """A value that the ranks sum up at once has the sum, whatever the names; a value that is equal on all ranks stays (G34); a
+    sum over other ranks changes nothing."""
     for rank in (0, 1):
-        write_model(scratch / "ranks" / f"rank{rank}", linear_pair(rank))
-    options = ("--rank_size", "2", "--tp", "2", "--pp", "1")
-    one, two = ["4.0", "4.0", "4.0", "5.656854152679443"], ["2.0", "2.0", "2.0", "2.8284270763397217"]
-    whole = ["1.0"] * 4
-    rows, _ = nodes_of(msprobe, scratch, scratch / "ranks", *options)
-    harness.check_equal("q", values(rows["Module.p.q.ColumnParallelLinear.forward.0"], "input_data"), [whole, one, two])
-    harness.check_equal("product", values(rows["Torch.matmul.0.forward"], "input_data"), [whole, one])
-    # G34: the second column has the whole input, too.
-    harness.check_equal("k", values(rows["Torch.matmul.1.forward"], "input_data"), [whole, one])
-    harness.check_equal("inner column", values(rows["Module.p.i.a.ColumnParallelLinear.forward.0"], "input_data"), [whole])
-    harness.check_equal("inner row", values(rows["Module.p.i.b.RowParallelLinear.forward.0"], "output_data"), [whole])
-    row = rows["Module.p.o.RowParallelLinear.forward.0"]
-    harness.check_equal("row", (values(row, "input_data"), values(row, "output_data")), ([two, one, ["2.0"] * 4], [["3.0"] * 4]))
-    harness.check_equal("sum", values(rows["Torch.matmul.2.forward"], "output_data"), [["3.0"] * 4])
+        group = {"type": "torch.ProcessGroup", "group_ranks": [0, 1], "group_id": "tp"}
+        other = {"type": "torch.ProcessGroup", "group_ranks": [rank, rank + 2], "group_id": "dp"}
+        row = "Module.p.o.Any.forward.0"
+        nodes = {
+            "Module.p.q.ColumnParallelLinear.forward.0": (None, call([1.0], [2.0], parameters={"weight": tensor(4.0)})),
+            row: (None, call([2.0], [3.0], parameters={"weight": tensor(4.0)})),
+            "Functional.linear.0.forward": (row, call([2.0, 4.0], [2.5 + rank])),
+            "Distributed.all_reduce.0.forward": (row, call([2.5 + rank], [6.0])),
+            "Torch.mul.0.forward": (row, call([6.0], [7.0 + rank])),
+            "Distributed.all_reduce.1.forward": (row, call([7.0 + rank], [9.0 + rank])),
+        }
+        for call_number, ranks in enumerate((group, other)):
+            nodes[f"Distributed.all_reduce.{call_number}.forward"][1]["input_kwargs"] = {"group": ranks}
+        write_model(scratch / "ranks" / f"rank{rank}", nodes)
+    rows, messages = nodes_of(msprobe, scratch, scratch / "ranks", "--rank_size", "2", "--tp", "2", "--pp", "1")
+    harness.check("differs" not in messages, messages)
+    harness.check_equal("sum", values(rows["Functional.linear.0.forward"], "output_data"), [["6.0"] * 4])
     harness.check_equal(
         "said",
-        sentences(rows["Torch.matmul.2.forward"]),
+        sentences(rows["Functional.linear.0.forward"]),
         ["The output of this data is merged from Distributed.all_reduce.0.forward.output.0"],
     )
-    harness.check_equal("between", values(rows["Torch.mul.0.forward"], "input_data"), [two])
-    harness.check_equal("behind", rows["Torch.mul.1.forward"]["parallel_merge_info"], "")
+    harness.check_equal("of other ranks", values(rows["Torch.mul.0.forward"], "output_data")[0][:3], ["8.0", "7.0", "7.5"])
+    for name in ("Module.p.q.ColumnParallelLinear.forward.0", "Module.p.o.Any.forward.0"):
+        harness.check_equal(name, rows[name]["parallel_merge_info"], "")
 
 
 def check_mixed_operations(msprobe, scratch):
@@ -175,14 +160,22 @@ def check_mixed_operations(msprobe, scratch):
 
 def check_replicas(msprobe, scratch):
     """What all ranks of a group hold whole is told where it differs; sums over another group are not."""
-    column, norm = "Module.p.q.ColumnParallelLinear.forward.0", "Module.p.n.RMSNorm.forward.0"
+    column, norm = "Module.p.q.ColumnParallelLinear.forward.0", "Module.p.n.Any.forward.0"
+    heads, fused = "Module.p.h.RMSNorm.forward.0", "Module.p.f.LayerNormColumnParallelLinear.forward.0"
 
     def rank(number, drift):
         group = {"type": "torch.ProcessGroup", "group_ranks": [0, 1], "group_id": "tp"}
         other = {"type": "torch.ProcessGroup", "group_ranks": [number, number + 2], "group_id": "dp"}
+        shard = tensor(2.0 + number, (2, 1, 4))
         nodes = {
-            norm: (None, call([1.0 + drift], [2.0], parameters={"weight": tensor(4.0 + drift)})),
+            norm: (None, call([1.0 + drift], [2.0], parameters={"weight": tensor(4.0 + drift, (3,))})),
             column: (None, call([2.0], [3.0 + number])),
+            # A norm of the heads of each rank, and a module that is a norm and a product in one.
+            heads: (None, call([shard], [shard], parameters={"weight": tensor(1.0, (4,))})),
+            fused: (
+                None,
+                call([2.0], [5.0 + number], parameters={"norm": tensor(1.0, (3,)), "weight": tensor(6.0 + number, (3, 3))}),
+            ),
         }
         for index, (ranks, value) in enumerate(((group, 7.0 + drift), (other, 9.0 + number))):
             name = f"Distributed.all_reduce.{index}.forward"

@@ -38,11 +38,7 @@ struct MergedData {
   };
   std::vector<Partner> partners;
   std::vector<std::int64_t> ranks;  // all of them, for messages
-  bool though_equal = false;        // numbers are merged even if they are equal on all ranks
-  bool keeps_first_input = false;
-  bool keeps_outputs = false;
-  bool keeps_bias = false;
-  NodeIndex reduced = kNoNode;  // the sum over the ranks, which becomes the first output
+  NodeIndex reduced = kNoNode;      // the sum over the ranks, which becomes the first output
 };
 
 struct MergeNode {
@@ -61,7 +57,6 @@ struct MergeNode {
   RankEntry own;              // always has a rank
   RankEntry inputs, outputs;  // if they have a rank, they replace those of `own`
   std::unique_ptr<MergedData> joint;
-  std::unique_ptr<MergedData> peers;  // if `joint` is empty: the same node of other ranks, with equal numbers
 };
 
 /// Nodes have numbers in the order of their creation; the root is kRoot.

@@ -34,28 +34,12 @@ std::string text_of(const RecordedValue& value) {
   return value.kind == ValueKind::integer ? std::to_string(value.integer) : python_repr(value.real);
 }
 
-/// Finds the items of another rank's entry that correspond to those of the first rank; nullptr if there is
-/// none.
-class ItemPartners {
- public:
-  ItemPartners(const Side& main, const Side& other) : main_(main), other_(other) {}
-
-  const Item* of(std::size_t number) const {
-    const std::string_view name = main_.name(main_.items[number]);
-    if (number < other_.items.size() && other_.name(other_.items[number]) == name)
-      return &other_.items[number];
-    if (by_name_.empty()) {
-      for (const Item& item : other_.items) by_name_.try_emplace(other_.name(item), &item);
-    }
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? nullptr : found->second;
-  }
-
- private:
-  const Side& main_;
-  const Side& other_;
-  mutable std::unordered_map<std::string_view, const Item*> by_name_;
-};
+/// The item that corresponds to the one with that number; null if the other rank has none.
+const Item* partner_of(const Side& main, std::size_t number, const Side& other) {
+  return other.apis.empty() ? nullptr
+                            : pairing::item_of_entry(other, other.apis.front(), main.name(main.items[number]),
+                                                     static_cast<std::uint32_t>(number));
+}
 
 bool is_output(const Item& item) {
   return item.state == dump::State::output;
@@ -66,51 +50,34 @@ class Joiner {
   Joiner(const MergeGraph& graph, NodeIndex index, const Decisions& decisions)
       : graph_(graph),
         node_(graph.node(index)),
-        joint_(node_.joint ? *node_.joint : *node_.peers),
-        decisions_(decisions) {
-    joined_.content = content_of(node_);
-  }
+        decisions_(decisions),
+        split_(split_content(node_, node_.joint.get())) {}
 
   JoinedContent join() {
-    if (!joined_.content) return std::move(joined_);
-    for (const MergedData::Partner& partner : joint_.partners) {
-      others_.push_back(content_of(partner.graph->node(partner.node), node_.name).value_or(NodeContent()));
-    }
-    for (const NodeContent& other : others_) lookups_.emplace_back(side(), other.items.side);
-    for (const bool outputs : {false, true}) {
-      bool first = true;
-      for (std::size_t i = 0; i < side().items.size(); ++i) {
-        if (is_output(side().items[i]) != outputs) continue;
-        const Decision decision = decision_of(i);
-        if (outputs && first && joint_.reduced != kNoNode) {
-          take_reduced(i);
-        } else if (decision.share != Share::undecided) {
-          if (decision.share != Share::copies) join(i, decision);
-        } else if (node_.joint && !is_kept(side().items[i], first)) {
-          join(i, decision);
-        }
-        first = false;
+    if (!split_.content) return {};
+    bool reduced = node_.joint->reduced == kNoNode;
+    for (std::size_t i = 0; i < side().items.size(); ++i) {
+      if (!reduced && is_output(side().items[i])) {
+        take_reduced(i);
+        reduced = true;
+      } else if (const Decision decision = decision_of(i); decision.share != Share::copies) {
+        join(i, decision);
       }
     }
+    joined_.content = std::move(split_.content);
     if (!edits_.empty()) {
+      NodeContent& content = *joined_.content;
       Entry edited;
-      edit_entry(joined_.content->entry, edits_, edited);
-      const std::string file = side().json;
-      joined_.content->entry = std::move(edited);
-      joined_.content->items =
-          dump::items_of(node_.name, joined_.content->entry, joined_.content->size, file);
+      edit_entry(content.entry, edits_, edited);
+      const std::string file = content.items.side.json;
+      content.entry = std::move(edited);
+      content.items = dump::items_of(node_.name, content.entry, content.size, file);
     }
     return std::move(joined_);
   }
 
  private:
-  const Side& side() const { return joined_.content->items.side; }
-
-  bool is_kept(const Item& item, bool first) const {
-    if (is_output(item)) return joint_.keeps_outputs;
-    if (first && item.state == dump::State::input && joint_.keeps_first_input) return true;
-    return item.state == dump::State::parameters && joint_.keeps_bias && side().name(item).ends_with(".bias");
-  }
+  const Side& side() const { return split_.content->items.side; }
 
   Decision decision_of(std::size_t number) const {
     const std::size_t item = decisions_.first + number;
@@ -122,24 +89,25 @@ class Joiner {
   void join(std::size_t number, const Decision& decision) {
     const Item& item = side().items[number];
     const std::optional<pairing::Precision> precision = precision_of(side().text(item.dtype));
-    if (!precision || others_.empty()) return;
+    const std::vector<const Item*> partners = split_.partners(number);
+    if (!precision || partners.empty()) return;
     std::vector<const Item*> items = {&item};
     bool same = true;
-    for (std::size_t i = 0; i < others_.size(); ++i) {
-      const Item* other = lookups_[i].of(number);
-      if (other == nullptr || !precision_of(others_[i].items.side.text(other->dtype))) return;
-      same = same && same_statistics(side(), item, others_[i].items.side, *other);
-      if ((i + 1) % decision.block == 0) items.push_back(other);
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      const Side& other = split_.others[i]->items.side;
+      if (!precision_of(other.text(partners[i]->dtype))) return;
+      same = same && same_statistics(side(), item, other, *partners[i]);
+      if ((i + 1) % decision.block == 0) items.push_back(partners[i]);
     }
     const bool decided = decision.share != Share::undecided;
-    if (same && !joint_.though_equal && !decided) return;
-    if (!joined_.merged) {
+    if (same && !decided) return;
+    if (!merged_) {
       joined_.sentences.push_back(
           fmt::format("This data is the merged data after tensor parallelism(TP), and the data is "
                       "merged from rank [{}].",
-                      fmt::join(joint_.ranks, ", ")));
+                      fmt::join(node_.joint->ranks, ", ")));
     }
-    joined_.merged = true;
+    merged_ = true;
     std::vector<double> weights;
     if (decided) {
       const auto all = decisions_.joins->parts(decisions_.first + number);
@@ -198,7 +166,7 @@ class Joiner {
   }
 
   void take_reduced(std::size_t number) {
-    const MergeNode& reduced = graph_.node(joint_.reduced);
+    const MergeNode& reduced = graph_.node(node_.joint->reduced);
     const std::optional<NodeContent> content = content_of(reduced);
     if (!content) return;
     const Side& sums = content->items.side;
@@ -212,8 +180,8 @@ class Joiner {
   }
 
   void put(std::size_t number, std::size_t which, std::string text) {
-    const Entry& entry = joined_.content->entry;
-    Entry::Index place = joined_.content->items.places[number];
+    const Entry& entry = split_.content->entry;
+    Entry::Index place = split_.content->items.places[number];
     if (const Entry::Index tensor = entry.find(place, "tensor"); tensor != Entry::kNone) place = tensor;
     if (const Entry::Index member = entry.find(place, kStatisticKeys[which]); member != Entry::kNone)
       edits_.emplace(member, std::move(text));
@@ -221,11 +189,10 @@ class Joiner {
 
   const MergeGraph& graph_;
   const MergeNode& node_;
-  const MergedData& joint_;
   const Decisions& decisions_;
+  SplitContent split_;
   JoinedContent joined_;
-  std::vector<NodeContent> others_;
-  std::vector<ItemPartners> lookups_;
+  bool merged_ = false;  // an item was put together
   EntryEdits edits_;
 };
 
@@ -253,10 +220,9 @@ std::optional<NodeContent> content_of(const MergeNode& node, std::string_view na
 
 ContentDifference difference(const NodeContent& a, const NodeContent& b) {
   const Side& main = a.items.side;
-  const ItemPartners partners(main, b.items.side);
   ContentDifference found;
   for (std::size_t i = 0; i < main.items.size(); ++i) {
-    const Item* other = partners.of(i);
+    const Item* other = partner_of(main, i, b.items.side);
     if (other == nullptr || same_statistics(main, main.items[i], b.items.side, *other)) continue;
     (is_output(main.items[i]) ? found.outputs : found.inputs) = true;
   }
@@ -264,8 +230,7 @@ ContentDifference difference(const NodeContent& a, const NodeContent& b) {
 }
 
 JoinedContent joined_content(const MergeGraph& graph, NodeIndex index, const Decisions& decisions) {
-  const MergeNode& node = graph.node(index);
-  if (node.joint || (node.peers && decisions.joins != nullptr)) return Joiner(graph, index, decisions).join();
+  if (graph.node(index).joint) return Joiner(graph, index, decisions).join();
   JoinedContent joined;
   joined.content = content_of(graph.node(index));
   return joined;
@@ -276,19 +241,16 @@ std::vector<const Item*> SplitContent::partners(std::size_t item) const {
   const Side& main = content->items.side;
   if (!main.items[item].is_tensor) return found;
   for (const std::optional<NodeContent>& other : others) {
-    const Item* const partner = other ? ItemPartners(main, other->items.side).of(item) : nullptr;
+    const Item* const partner = other ? partner_of(main, item, other->items.side) : nullptr;
     if (partner == nullptr || !partner->is_tensor) return {};
     found.push_back(partner);
   }
   return found;
 }
 
-SplitContent split_content(const MergeGraph& graph, NodeIndex index) {
-  const MergeNode& node = graph.node(index);
+SplitContent split_content(const MergeNode& node, const MergedData* joint) {
   SplitContent split;
   split.content = content_of(node);
-  if (node.joint && node.joint->reduced != kNoNode) split.sum = joined_content(graph, index).content;
-  const MergedData* const joint = node.joint ? node.joint.get() : node.peers.get();
   if (joint == nullptr || !split.content) return split;
   for (const MergedData::Partner& partner : joint->partners)
     split.others.push_back(content_of(partner.graph->node(partner.node), node.name));

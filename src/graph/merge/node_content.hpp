@@ -50,21 +50,19 @@ struct Decisions {
 struct JoinedContent {
   std::optional<NodeContent> content;
   std::vector<std::string> sentences;  // one for each merged value: how it was merged
-  bool merged = false;                 // the partners' data were used
 };
 /// Joins the data of a node by its `joint`, if it has one, and by the decisions, if there are any.
 JoinedContent joined_content(const MergeGraph& graph, NodeIndex index, const Decisions& decisions = {});
 
-/// The data of a node on each rank.
+/// The data of a node on each rank, and of its partners in `joint`, which may be null.
 struct SplitContent {
   std::optional<NodeContent> content;  // of the first rank
-  std::optional<NodeContent> sum;  // of the first rank, with a recorded sum over the ranks as first output
   std::vector<std::optional<NodeContent>> others;
 
   /// The other ranks' items with the same name; empty if one of them has no such tensor.
   std::vector<const dump::Item*> partners(std::size_t item) const;
 };
-SplitContent split_content(const MergeGraph& graph, NodeIndex index);
+SplitContent split_content(const MergeNode& node, const MergedData* joint);
 /// The rank that an item of a node comes from.
 const MergeRank& rank_of(const MergeNode& node, const dump::Item& item);
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "dump/communication.hpp"
@@ -91,9 +90,7 @@ class GroupFinder {
       const model_tree::ModelTree& tree = rank.graph.built.tree;
       for (NodeIndex index = kRoot + 1; index < tree.size(); ++index) {
         const std::string_view name = tree.name(index);
-        if (name.find("reduce_scatter") == std::string_view::npos &&
-            name.find("all_reduce") == std::string_view::npos)
-          continue;
+        if (!is_reduction(name)) continue;
         Entry entry;
         if (!read(rank, name, entry)) break;
         std::vector<std::int64_t> list = ranks_of_call(entry);
@@ -190,6 +187,11 @@ RankGroups checked(RankGroups found, const ParallelPlan& plan, int size, const s
 }
 
 }  // namespace
+
+bool is_reduction(std::string_view name) {
+  return name.find("reduce_scatter") != std::string_view::npos ||
+         name.find("all_reduce") != std::string_view::npos;
+}
 
 std::vector<std::int64_t> ranks_of_call(const Entry& entry) {
   const dump::CommCall call = call_of(entry);

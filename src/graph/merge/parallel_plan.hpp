@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dump/entry.hpp"
@@ -23,6 +24,9 @@ struct ParallelPlan {
 
 /// UsageError if the sizes contradict each other or the number of ranks.
 void check_plan(const ParallelPlan& plan, std::size_t ranks, const std::string& side);
+
+/// Does the call combine values of all ranks of a group?
+bool is_reduction(std::string_view name);
 
 /// The ranks of the process group that a communication call names by keyword; empty if it names none.
 std::vector<std::int64_t> ranks_of_call(const dump::Entry& entry);

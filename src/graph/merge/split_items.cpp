@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -73,17 +73,18 @@ struct MadeEntry {
 void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGraph& graph, NodeIndex index,
                const std::unordered_map<const MergeRank*, std::uint32_t>& numbers) {
   const MergeNode& node = graph.node(index);
-  const MergedData* const joint = node.joint ? node.joint.get() : node.peers.get();
   const dump::Side& main = split.content->items.side;
-  bool output_seen = false;
+  bool sum = node.joint && node.joint->reduced != kNoNode;
   for (std::size_t k = 0; k < main.items.size(); ++k) {
-    const bool output = main.items[k].state == dump::State::output;
-    const bool whole = split.sum && output && !std::exchange(output_seen, true);
-    const std::vector<const dump::Item*> partners =
-        whole || split.others.empty() ? std::vector<const dump::Item*>() : split.partners(k);
+    std::vector<const dump::Item*> partners;
+    if (!sum || main.items[k].state != dump::State::output) {
+      partners = split.partners(k);
+    } else {
+      sum = false;  // the entry has it as its first output
+    }
     joins.add_part(numbers.at(&rank_of(node, main.items[k])), main, main.items[k]);
     for (std::size_t i = 0; i < partners.size(); ++i) {
-      const MergedData::Partner& partner = joint->partners[i];
+      const MergedData::Partner& partner = node.joint->partners[i];
       joins.add_part(numbers.at(&rank_of(partner.graph->node(partner.node), *partners[i])),
                      split.others[i]->items.side, *partners[i]);
     }
@@ -109,9 +110,12 @@ SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>&
       source,
       [&](NodeIndex node, std::size_t place) {
         MadeEntry& made = entries[place];
-        made.split = split_content(graph, node);
-        const std::optional<NodeContent>& content = made.split.sum ? made.split.sum : made.split.content;
-        if (content) dump::append_json(made.text, content->entry, 0, 0, 0);
+        made.split = split_content(graph.node(node), graph.node(node).joint.get());
+        if (!made.split.content) return;
+        const std::unique_ptr<MergedData>& joint = graph.node(node).joint;
+        const bool sum = joint && joint->reduced != kNoNode;
+        dump::append_json(
+            made.text, sum ? joined_content(graph, node).content->entry : made.split.content->entry, 0, 0, 0);
       },
       [&](NodeIndex node, std::size_t place) {
         MadeEntry& made = entries[place];

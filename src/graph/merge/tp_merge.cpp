@@ -4,39 +4,48 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "dump/names.hpp"
+#include "dump/side.hpp"
+#include "dump/value.hpp"
 #include "graph/edges.hpp"
 #include "graph/merge/merge_steps.hpp"
 #include "graph/merge/node_content.hpp"
 #include "graph/merge/parallel_plan.hpp"
+#include "pairing/joins.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
 namespace {
 
-constexpr std::string_view kColumn = "ColumnParallelLinear";
-constexpr std::string_view kRow = "RowParallelLinear";
+/// The statistics as one text, to find equal ones; empty if none is a number.
+std::string numbers_of(const dump::Side& side, const dump::Item& item) {
+  std::string numbers;
+  for (std::size_t which = 0; which < dump::kStatistics; ++which) {
+    if (pairing::number_in(item.statistics[which]))
+      numbers += dump::to_text(item.statistics[which], side.pool) + ' ';
+  }
+  return numbers;
+}
 
-/// The third part from the end of the name: the class of a module.
-std::string_view class_of(std::string_view name) {
-  return dump::split_last(dump::split_last(dump::split_last(name).first).first).second;
-}
-bool is_of_class(std::string_view name, std::string_view direction, std::string_view wanted) {
-  return model_tree::is_call_of(name, direction) && class_of(name).find(wanted) != std::string_view::npos;
-}
-bool has(std::string_view name, std::string_view part) {
-  return name.find(part) != std::string_view::npos;
-}
+/// The facts of one node about values that each rank holds whole.
+struct Replicas {
+  std::vector<std::string> shapes;  // of tensors that are equal on all ranks
+  struct Drift {
+    std::string if_whole;  // it counts if each rank holds tensors of this shape whole; empty: always
+    std::string message;
+  };
+  std::vector<Drift> drifts;
+};
 
 class TensorParallelMerger {
  public:
@@ -48,18 +57,13 @@ class TensorParallelMerger {
       found_.push_back(
           namesakes(main_, *group_[i], [&](const MergeNode& node) { return name_there(node, i); }));
     }
-    const std::vector<NodeIndex> reachable = main_.below(kRoot);
-    for (const NodeIndex index : reachable) apply_reduce_rule(index);
-    std::vector<NodeIndex> order = reachable;
-    std::ranges::sort(order);
-    std::erase_if(order, [&](NodeIndex index) { return !is_merged(index); });
-    for (const NodeIndex index : order) {
-      if (!main_.node(index).joint) main_.node(index).joint = joint_of(index);
+    std::vector<NodeIndex> nodes = main_.below(kRoot);
+    std::ranges::sort(nodes);
+    for (const NodeIndex index : nodes) {
+      if (is_merged(index)) main_.node(index).joint = joint_of(index);
     }
-    std::erase_if(order, [&](NodeIndex index) { return main_.node(index).joint == nullptr; });
-    drop_joints_of_equals(order);
-    check_replicas();
-    merge_equals();
+    for (const NodeIndex index : nodes) find_sums(index);
+    check_replicas(nodes);
     take_in_others();
   }
 
@@ -94,6 +98,13 @@ class TensorParallelMerger {
     return parent.type == NodeType::module && parent.name != "optimizer" && parent.name != "clip_grad";
   }
 
+  std::vector<std::int64_t> ranks_of(const MergeNode& node) const {
+    if (const std::vector<std::int64_t>* const ranks = group_of(node)) return *ranks;
+    std::vector<std::int64_t> ranks;
+    for (const auto& graph : group_) ranks.push_back(graph->rank());
+    return ranks;
+  }
+
   /// How the node joins its partners; nothing if a rank has no such node.
   std::unique_ptr<MergedData> joint_of(NodeIndex index) const {
     auto joint = std::make_unique<MergedData>();
@@ -101,203 +112,128 @@ class TensorParallelMerger {
       if (found_[i][index] == kNoNode) return nullptr;
       joint->partners.push_back({group_[i + 1], found_[i][index]});
     }
-    const std::vector<std::int64_t>* ranks = group_of(main_.node(index));
-    if (ranks != nullptr) {
-      joint->ranks = *ranks;
-    } else {
-      for (const auto& graph : group_) joint->ranks.push_back(graph->rank());
-    }
+    joint->ranks = ranks_of(main_.node(index));
     return joint;
   }
 
-  /// If the ranks hold terms of a product and a reduction sums them up at once, the sum becomes the product's
-  /// output.
-  void apply_reduce_rule(NodeIndex module) {
-    const MergeNode& node = main_.node(module);
-    if (node.type != NodeType::module ||
-        !(is_of_class(node.name, "forward", kRow) || is_of_class(node.name, "backward", kColumn)))
+  /// If the ranks sum up what an operation of the module has made, the sum becomes its output.
+  void find_sums(NodeIndex module) {
+    const auto& children = main_.node(module).children;
+    if (std::ranges::none_of(children, [&](NodeIndex each) { return is_reduction(main_.node(each).name); }))
       return;
-    std::vector<NodeIndex> sums;
-    for (const NodeIndex child : node.children) {
-      if (is_reduce(child)) sums.push_back(child);
-    }
-    for (const NodeIndex child : node.children) {
-      if (sums.empty()) return;
-      if (!has(main_.node(child).name, "matmul") || main_.node(child).joint) continue;
-      const auto product = content_of(main_.node(child));
-      if (!product) continue;
-      const auto sum = std::ranges::find_if(sums, [&](NodeIndex each) { return adds_up(*product, each); });
-      if (sum == sums.end()) continue;
-      std::unique_ptr<MergedData> joint = joint_of(child);
-      if (!joint) joint = std::make_unique<MergedData>();
-      joint->reduced = *sum;
-      main_.node(child).joint = std::move(joint);
-      sums.erase(sum);
-    }
-  }
-
-  bool is_reduce(NodeIndex index) const {
-    const std::string_view name = main_.node(index).name;
-    return has(name, "all_reduce") || has(name, "_reduce_scatter_base") || has(name, "reduce_scatter_tensor");
-  }
-
-  bool adds_up(const NodeContent& product, NodeIndex reduce) const {
-    const auto sum = content_of(main_.node(reduce));
-    if (!sum) return false;
-    const auto& outputs = product.items.side;
-    const auto output = std::ranges::find_if(
-        outputs.items, [](const dump::Item& item) { return item.state == dump::State::output; });
-    if (output == outputs.items.end()) return false;
-    const std::size_t wanted = has(main_.node(reduce).name, "all_reduce") ? 0 : 1;
-    const auto& inputs = sum->items.side;
-    std::size_t place = 0;
-    for (const dump::Item& item : inputs.items) {
-      if (item.state != dump::State::input || place++ != wanted) continue;
-      return equal(outputs, *output, inputs, item);
-    }
-    return false;
-  }
-
-  static bool equal(const dump::Side& a, const dump::Item& a_item, const dump::Side& b,
-                    const dump::Item& b_item) {
-    for (std::size_t which = 0; which < dump::kStatistics; ++which) {
-      if (dump::to_text(a_item.statistics[which], a.pool) != dump::to_text(b_item.statistics[which], b.pool))
-        return false;
-    }
-    return true;
-  }
-
-  /// Nodes with equal data on all ranks stay unmerged.
-  void drop_joints_of_equals(const std::vector<NodeIndex>& nodes) {
-    std::vector<char> merged(nodes.size());
-    parallel_blocks(nodes.size(), [&](std::size_t i) {
-      merged[i] = main_.node(nodes[i]).joint->reduced != kNoNode || joined_content(main_, nodes[i]).merged;
-    });
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      MergeNode& node = main_.node(nodes[i]);
-      if (merged[i] == 0) node.peers = std::exchange(node.joint, nullptr);
+    std::unordered_map<std::string, NodeIndex> made;  // by the numbers of the first output
+    for (const NodeIndex child : children) {
+      const auto content = content_of(main_.node(child));
+      if (!content) continue;
+      const dump::Side& side = content->items.side;
+      if (is_reduction(main_.node(child).name)) {
+        if (!is_of_group(child, content->entry)) continue;
+        for (const dump::Item& item : side.items) {
+          if (item.state != dump::State::input) continue;
+          if (const auto found = made.extract(numbers_of(side, item))) take_sum(found.mapped(), child);
+        }
+      } else if (is_merged(child)) {
+        const auto output = std::ranges::find(side.items, dump::State::output, &dump::Item::state);
+        if (output == side.items.end()) continue;
+        if (const std::string numbers = numbers_of(side, *output); !numbers.empty()) made[numbers] = child;
+      }
     }
   }
 
-  /// Warns about values that should be equal on all ranks but differ. All ranks hold sums over the ranks and
-  /// weights of norms whole and, unless they share the sequence, also the inputs of column-parallel and the
-  /// outputs of row-parallel layers and of norms.
-  void check_replicas() {
-    std::vector<NodeIndex> nodes = main_.below(kRoot);
-    std::ranges::sort(nodes);
-    const bool by_sequence = std::ranges::any_of(
-        nodes, [&](NodeIndex index) { return has(main_.node(index).name, "reduce_scatter"); });
-    std::vector<std::vector<std::string>> lines(nodes.size());
-    parallel_blocks(nodes.size(), [&](std::size_t i) {
-      const MergeNode& node = main_.node(nodes[i]);
-      const bool sum = node.name.starts_with("Distributed.all_reduce");
-      // A node without a joint has equal data on all ranks, unless it is a sum, which this function compares
-      // itself.
-      if (!sum && (!node.joint || !model_tree::is_call_of(node.name, "forward"))) return;
-      const std::string_view kind = class_of(node.name);
-      const bool norm = has(kind, "Norm") || has(kind, "norm");
-      const bool row = has(kind, kRow);
-      const bool column = has(kind, kColumn);
-      if (!sum && !norm && !row && !column) return;
-      lines[i] = check_replica(nodes[i], [&](const dump::Side& side, const dump::Item& item, bool first) {
-        if (sum) return first && item.state == dump::State::output;
-        if (item.state == dump::State::parameters) return norm || (row && side.name(item).ends_with(".bias"));
-        if (by_sequence) return false;
-        return item.state == dump::State::output ? norm || row : norm || (column && first);
-      });
-    });
-    for (std::vector<std::string>& each : lines)
-      std::move(each.begin(), each.end(), std::back_inserter(warnings_));
+  void take_sum(NodeIndex term, NodeIndex sum) {
+    std::unique_ptr<MergedData>& joint = main_.node(term).joint;
+    if (!joint) joint = std::make_unique<MergedData>();
+    joint->reduced = sum;
   }
 
-  /// Returns a line for each item that differs. `is_whole` gets an item and whether it is the first of its
-  /// kind.
-  template <typename IsWhole>
-  std::vector<std::string> check_replica(NodeIndex index, const IsWhole& is_whole) const {
-    std::vector<std::string> lines;
+  /// False if the call names other ranks than the merged ones.
+  bool is_of_group(NodeIndex index, const dump::Entry& call) const {
+    const std::vector<std::int64_t> named = ranks_of_call(call);
+    return named.empty() || named == ranks_of(main_.node(index));
+  }
+
+  /// Warns about values that should be equal on all ranks but differ.
+  void check_replicas(const std::vector<NodeIndex>& nodes) {
+    std::vector<Replicas> found(nodes.size());
+    parallel_blocks(nodes.size(), [&](std::size_t i) { found[i] = replicas_of(nodes[i]); });
+    std::unordered_set<std::string> wholes = {""};
+    for (const Replicas& each : found) wholes.insert(each.shapes.begin(), each.shapes.end());
+    for (Replicas& each : found) {
+      for (Replicas::Drift& drift : each.drifts) {
+        if (wholes.contains(drift.if_whole)) warnings_.push_back(std::move(drift.message));
+      }
+    }
+  }
+
+  /// Each rank holds a sum over the ranks whole, and so a bias that is added to it. The weights of a module
+  /// that keeps the shape of its input and has no matrix, as a norm, are whole, too; its input and output are
+  /// if they have the shape of a tensor that is equal on all ranks.
+  Replicas replicas_of(NodeIndex index) const {
+    Replicas found;
     const MergeNode& node = main_.node(index);
+    const bool sum = node.name.starts_with("Distributed.all_reduce");
+    if (!sum && (!node.joint || !model_tree::is_call_of(node.name, "forward"))) return found;
     const std::unique_ptr<MergedData> joint = joint_of(index);
-    const auto main = joint ? content_of(node) : std::nullopt;
-    if (!main) return lines;
-    const dump::Side& side = main->items.side;
-    if (is_communication(node.name) && ranks_of_call(main->entry) != joint->ranks) return lines;
-    std::vector<std::optional<NodeContent>> others;
-    for (const MergedData::Partner& partner : joint->partners)
-      others.push_back(content_of(partner.graph->node(partner.node), node.name));
+    const SplitContent split = joint ? split_content(node, joint.get()) : SplitContent();
+    if (!split.content || (sum && ranks_of_call(split.content->entry) != joint->ranks)) return found;
+    const dump::Side& side = split.content->items.side;
+    const auto shape_of_first = [&](dump::State state) {
+      const auto item = std::ranges::find(side.items, state, &dump::Item::state);
+      return item == side.items.end() ? std::string_view() : side.text(item->shape);
+    };
+    const std::string_view output = shape_of_first(dump::State::output);
+    const auto axes = pairing::axes_of(output);
+    const std::string width = axes && !axes->empty() ? fmt::format("[{}]", axes->back()) : "";
+    const auto is_matrix = [&](const dump::Item& item) {
+      return item.state == dump::State::parameters && side.text(item.shape) != width;
+    };
+    const bool norm =
+        output == shape_of_first(dump::State::input) &&
+        std::ranges::find(side.items, dump::State::parameters, &dump::Item::state) != side.items.end() &&
+        std::ranges::none_of(side.items, is_matrix);
+    const bool sums = std::ranges::any_of(node.children, [&](NodeIndex child) {
+      return main_.node(child).joint && main_.node(child).joint->reduced != kNoNode;
+    });
     for (std::size_t k = 0; k < side.items.size(); ++k) {
       const dump::Item& item = side.items[k];
-      const bool first = k == 0 || side.items[k - 1].state != item.state;
-      if (!is_whole(side, item, first)) continue;
-      const auto differs = [&](const std::optional<NodeContent>& other) {
-        if (!other || k >= other->items.side.items.size()) return false;
-        const dump::Item& there = other->items.side.items[k];
-        return side.name(item) == other->items.side.name(there) &&
-               !same_statistics(side, item, other->items.side, there);
-      };
-      const auto found = std::ranges::find_if(others, differs);
-      if (found == others.end()) continue;
-      const auto more = std::count_if(found + 1, others.end(), differs);
-      const auto norm_of = [k](const dump::Side& of) {
-        return dump::to_text(of.items[k].statistics[dump::kNorm], of.pool);
-      };
-      lines.push_back(
-          fmt::format("{} differs between ranks {} and {}{}, which should be equal: norms {} and {}",
-                      display(side.name(item)), joint->ranks.front(),
-                      joint->ranks[static_cast<std::size_t>(found - others.begin()) + 1],
-                      more == 0 ? "" : fmt::format(" (and {} more)", more), norm_of(side),
-                      norm_of((*found)->items.side)));
+      const bool parameter = item.state == dump::State::parameters;
+      const bool result = item.state == dump::State::output;
+      const std::string shape(side.text(item.shape));
+      const std::vector<std::size_t> differing = differing_partners(split, k);
+      if (differing.empty()) {
+        if (!parameter && shape.find(',') != std::string::npos) found.shapes.push_back(shape);
+      } else if (sum ? result : parameter ? (norm || sums) && !is_matrix(item) : norm || (sums && result)) {
+        found.drifts.push_back(
+            {sum || parameter ? "" : shape, message_about(split, k, differing, joint->ranks)});
+      }
     }
-    return lines;
+    return found;
   }
 
-  /// Merges shards that happen to be equal, from the first column-parallel layer among the children of a node
-  /// to the last row-parallel one.
-  void merge_equals() {
-    std::vector<NodeIndex> columns = main_.below(kRoot);
-    std::erase_if(columns, [&](NodeIndex index) {
-      return !is_of_class(main_.node(index).name, "forward", kColumn) || main_.node(index).joint;
-    });
-    std::ranges::sort(columns);
-    std::vector<char> parents_seen(main_.size());
-    std::vector<char> seen(main_.size());
-    for (const NodeIndex column : columns) {
-      const NodeIndex parent = main_.node(column).parent;
-      // An earlier iteration may have merged it with its siblings.
-      if (main_.node(column).joint || std::exchange(parents_seen[parent], 1) != 0) continue;
-      const auto& siblings = main_.node(parent).children;
-      auto begin = siblings.begin();
-      while (!is_of_class(main_.node(*begin).name, "forward", kColumn) || main_.node(*begin).joint) ++begin;
-      auto end = siblings.end();
-      while (end != begin && !has(class_of(main_.node(*(end - 1)).name), kRow)) --end;
-      for (auto each = begin; each < end; ++each) merge_all_below(*each, *begin, *(end - 1), seen);
+  static std::vector<std::size_t> differing_partners(const SplitContent& split, std::size_t item) {
+    const dump::Side& side = split.content->items.side;
+    const std::vector<const dump::Item*> partners = split.partners(item);
+    std::vector<std::size_t> differing;
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      if (!same_statistics(side, side.items[item], split.others[i]->items.side, *partners[i]))
+        differing.push_back(i);
     }
+    return differing;
   }
 
-  void merge_all_below(NodeIndex top, NodeIndex column, NodeIndex row, std::vector<char>& seen) {
-    std::vector<NodeIndex> open = {top};
-    while (!open.empty()) {
-      const NodeIndex index = open.back();
-      open.pop_back();
-      if (std::exchange(seen[index], 1) != 0) continue;
-      merge_equal(index, column, row);
-      const auto& children = main_.node(index).children;
-      open.insert(open.end(), children.begin(), children.end());
-    }
-  }
-
-  void merge_equal(NodeIndex index, NodeIndex column, NodeIndex row) {
-    MergeNode& node = main_.node(index);
-    if (node.joint || is_communication(node.name)) return;
-    std::unique_ptr<MergedData> joint = joint_of(index);
-    if (!joint) return;
-    joint->though_equal = true;
-    const NodeIndex module = has(node.name, "matmul") ? node.parent : index;
-    const auto is = [&](NodeIndex wanted, std::string_view kind) {
-      return module == wanted || is_of_class(main_.node(module).name, "forward", kind);
+  static std::string message_about(const SplitContent& split, std::size_t item,
+                                   const std::vector<std::size_t>& differing,
+                                   const std::vector<std::int64_t>& ranks) {
+    const dump::Side& side = split.content->items.side;
+    const std::size_t first = differing.front();
+    const auto norm_of = [](const dump::Item& of, const dump::Side& in) {
+      return dump::to_text(of.statistics[dump::kNorm], in.pool);
     };
-    joint->keeps_first_input = is(column, kColumn);
-    joint->keeps_outputs = joint->keeps_bias = is(row, kRow);
-    node.joint = std::move(joint);
+    return fmt::format("{} differs between ranks {} and {}{}, which should be equal: norms {} and {}",
+                       display(side.name(side.items[item])), ranks.front(), ranks[first + 1],
+                       differing.size() == 1 ? "" : fmt::format(" (and {} more)", differing.size() - 1),
+                       norm_of(side.items[item], side),
+                       norm_of(*split.partners(item)[first], split.others[first]->items.side));
   }
 
   /// Takes in nodes that only other ranks have below a module, such as their experts. Each goes after the
