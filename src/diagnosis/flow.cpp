@@ -89,24 +89,6 @@ bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& it
   return false;
 }
 
-bool may_give(const dump::Side& side, const std::vector<std::uint32_t>& entries, const dump::Item& mask) {
-  const auto count = side.counts.find(mask.name);
-  const double elements = static_cast<double>(measuring::elements_of(side.text(mask.shape)));
-  for (const std::uint32_t api : entries) {
-    for (const std::uint32_t i : side.apis[api].items()) {
-      const dump::Item& item = side.items[i];
-      const auto given = side.counts.find(item.name);
-      if (item.state != dump::State::output || count == side.counts.end() || given == side.counts.end())
-        continue;
-      if (side.text(item.dtype) == side.text(mask.dtype) &&
-          static_cast<double>(measuring::elements_of(side.text(item.shape))) == elements &&
-          (given->second == count->second || given->second + count->second == elements))
-        return true;
-    }
-  }
-  return false;
-}
-
 std::uint32_t behind_backward(const dump::Side& side) {
   for (auto api = static_cast<std::uint32_t>(side.apis.size()); api > 0; --api) {
     const dump::EntryName name = side.parsed_name(api - 1);

@@ -61,10 +61,6 @@ std::uint32_t trained_maker(const ContentKeys& keys, std::uint32_t item, std::ui
 /// entry.
 bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item);
 
-/// Whether a mask may be an output of one of the entries, or its negation: it has as many elements, and as
-/// many of them are true or false.
-bool may_give(const dump::Side& side, const std::vector<std::uint32_t>& entries, const dump::Item& mask);
-
 /// The first entry after the last backward; the number of entries if the side has no backward.
 std::uint32_t behind_backward(const dump::Side& side);
 

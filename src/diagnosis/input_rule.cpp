@@ -415,11 +415,8 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   // Errors from statistics and errors from tensors cannot be compared with each other.
   if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
   // Nothing is known of what calls compute inside modules that the other side records as a whole.
-  const auto is_unknown = [](const OneRecorder& calls, std::uint32_t api) {
-    return calls.has(api) && (calls.by_level() || calls.by_compiler());
-  };
-  if ((known && is_unknown(walk_.target_only, target_.items[from].api)) ||
-      (golden_known && is_unknown(walk_.golden_only, golden_.items[golden_from].api)))
+  if ((known && walk_.target_only.hides(target_.items[from].api)) ||
+      (golden_known && walk_.golden_only.hides(golden_.items[golden_from].api)))
     return;
   // The step of another implementation of an optimizer is judged where its parameter is used.
   if ((known && alignment_.is_update_alone(target_.items[from].api)) ||
@@ -431,15 +428,10 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
       std::max(known ? walk_.hidden_of(target_.items[from].api) : 0,
                golden_known ? walk_.hidden_of(alignment_.target_of[golden_.items[golden_from].api]) : 0);
   // The errors that calls carry on which one recorder leaves out are not known either.
-  if ((known && walk_.target_only.has(target_.items[from].api)) ||
-      (golden_known && walk_.golden_only.has(golden_.items[golden_from].api)))
-    unseen = std::max(unseen, largest_.rounded);
-  // Nothing is known of the errors of calls that one recording was not asked for.
-  const bool unasked =
-      (known && walk_.target_only.is_limited() && walk_.target_only.has(target_.items[from].api)) ||
-      (golden_known && walk_.golden_only.is_limited() &&
-       walk_.golden_only.has(golden_.items[golden_from].api));
-  if (unasked) unseen = std::max(unseen, walk_.unasked_error());
+  const bool left_out = (known && walk_.target_only.has(target_.items[from].api)) ||
+                        (golden_known && walk_.golden_only.has(golden_.items[golden_from].api));
+  if (left_out) unseen = std::max({unseen, largest_.rounded, walk_.unasked_error()});
+  const bool unasked = left_out && walk_.unasked_error() > 0;
   if (entry.optimizer) unseen = std::max(unseen, of_parts(entry));
   // A module may compute its outputs by unrecorded code with other roundings; then only a clear change shows
   // more.

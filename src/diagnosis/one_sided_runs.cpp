@@ -32,16 +32,6 @@ using pairing::kNone;
 constexpr unsigned kLooks = 8;
 constexpr std::size_t kShownOfRun = 4;
 
-/// The largest unit roundoff of an entry's outputs.
-double coarsest_of(const Side& side, std::uint32_t api) {
-  double u = 0;
-  for (const std::uint32_t i : side.apis[api].items()) {
-    if (side.items[i].state == State::output)
-      u = std::max(u, measuring::unit_roundoff(side.text(side.items[i].dtype)));
-  }
-  return u;
-}
-
 std::string count_of(std::size_t times) {
   return times == 1 ? std::string("once") : human_count(times) + " times";
 }

@@ -12,8 +12,8 @@
 #include <unordered_set>
 
 #include "diagnosis/limits.hpp"
+#include "diagnosis/run_outputs.hpp"
 #include "dump/names.hpp"
-#include "measuring/measures.hpp"
 #include "pairing/operations.hpp"
 
 namespace msprobe::diagnosis {
@@ -255,10 +255,7 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,
     if (alone_.empty()) alone_.resize(side.apis.size());
     alone_[i] = true;
     ++calls_;
-    for (const std::uint32_t item : side.apis[i].items()) {
-      if (side.items[item].state == dump::State::output)
-        coarsest_ = std::max(coarsest_, measuring::unit_roundoff(side.text(side.items[item].dtype)));
-    }
+    coarsest_ = std::max(coarsest_, coarsest_of(side, i));
     if (named.insert(base).second) names_.emplace_back(base);
   }
 }

@@ -40,6 +40,8 @@ class OneRecorder {
               const dump::ConstructTable* other_construct);
 
   bool has(std::uint32_t api) const { return !alone_.empty() && alone_[api]; }
+  /// Whether the other side records a call as a part of its module.
+  bool hides(std::uint32_t api) const { return has(api) && (by_level_ || by_compiler_); }
   /// `Torch.ones_like, Tensor.to and 3 more`; empty without such calls.
   std::string names() const;
   std::uint64_t calls() const { return calls_; }

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/run_outputs.hpp"
 
+#include <algorithm>
+
 #include "measuring/measures.hpp"
 
 namespace msprobe::diagnosis {
 
 using dump::Side;
 using dump::State;
+
+double coarsest_of(const Side& side, std::uint32_t api) {
+  double u = 0;
+  for (const std::uint32_t i : side.apis[api].items()) {
+    if (side.items[i].state == State::output)
+      u = std::max(u, measuring::unit_roundoff(side.text(side.items[i].dtype)));
+  }
+  return u;
+}
 
 bool may_give(const Side& side, const std::vector<std::uint32_t>& entries, const dump::Item& mask) {
   const auto count = side.counts.find(mask.name);

@@ -9,6 +9,9 @@
 
 namespace msprobe::diagnosis {
 
+/// The largest unit roundoff of an entry's outputs.
+double coarsest_of(const dump::Side& side, std::uint32_t api);
+
 /// Whether a mask may be an output of one of the entries, or its negation: it has as many elements, and as
 /// many of them are true or false.
 bool may_give(const dump::Side& side, const std::vector<std::uint32_t>& entries, const dump::Item& mask);
