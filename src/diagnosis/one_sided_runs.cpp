@@ -279,6 +279,7 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
   const std::string epsilon = other_epsilon(run);
   if (!epsilon.empty()) found.text += "; " + epsilon;
   if ((!consumer.empty() && !unpaired) || !epsilon.empty()) found.side = "the code differs, not a kernel";
+  if (run.supposed) found.confidence = Confidence::likely;
   if (consumer.empty() && !epsilon.empty()) {
     found.kind = Kind::argument;
     found.confidence = Confidence::likely;
@@ -434,6 +435,7 @@ bool OneSidedRuns::settle_between(std::uint32_t producer, const EntryPair& entry
     const bool selected = item != kNone && may_be_selected(*run, entry, item);
     const bool in_sight = run->settled || (!run->exchanges && !run->consumed && (run->looks > 0 || selected));
     if (run->order > walk_.order_of(entry.target) || !in_sight) continue;
+    run->supposed = run->looks == 0 && selected;
     settle(*run, walk_.target_name(entry.target), error, before, given);
     return true;
   }

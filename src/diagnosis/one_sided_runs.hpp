@@ -38,6 +38,7 @@ class OneSidedRuns : WalkRule {
     unsigned looks = 0;      // number of later entries that may still show its effect
     double u = 0;            // unit roundoff of the coarsest of it and of those so far
     bool exchanges = false;  // between ranks: it has an effect where a call takes its results
+    bool supposed = false;   // unrecorded code must have handed on its results to where they show
     bool consumed = false;
     bool settled = false;
   };

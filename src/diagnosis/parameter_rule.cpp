@@ -337,8 +337,9 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const auto position = position_of(target_, item);
   const bool is_running = position && pairing::is_running_statistic(entry.name.operation(), *position);
   const char* const what = is_running ? "a running statistic" : "a parameter";
-  std::string text = fmt::format("{} is {} and {} before it is used", place_text(target_, item), what,
-                                 difference_text(target_, item, golden_, partner, e));
+  std::string text =
+      fmt::format("{} is {} and {}{} before it is used", place_text(target_, item), what,
+                  difference_text(target_, item, golden_, partner, e), std::isinf(e) ? "," : "");
   const std::uint64_t steps = history_.steps + walk_.updates;
   if (steps > 0) {
     if (history_.evidence) return;  // by what was seen in an earlier step

@@ -92,8 +92,13 @@ void RankWalk::judge(std::uint32_t api) {
     part_of_batch(entry);
     return;
   }
-  if (walk_.equivalent_modules.is_inside(walk_.target_name(api)))
+  const auto is_inside = [&] { return walk_.equivalent_modules.is_inside(walk_.target_name(api)); };
+  const auto leave_out = [&] {
     walk_.leave_out(api, kMargin * (walk_.forward_error() + walk_.errors.u[api]) + kRightKernel);
+  };
+  const bool inside = is_inside();
+  const auto largest = walk_.largest;
+  if (inside) leave_out();
   if (forward) {
     forward_pair(entry);
   } else if (parsed.direction == Direction::backward) {
@@ -105,6 +110,12 @@ void RankWalk::judge(std::uint32_t api) {
     return;
   }
   finish_entry(entry);
+  // A gradient that its module does not hand on explains no later error.
+  if (!forward && !inside && is_inside()) {
+    walk_.largest = largest;
+    walk_.reached[api] = {};
+    leave_out();
+  }
   walk_.out.stopped = walk_.options.first && may_stop(entry);
 }
 

@@ -71,6 +71,30 @@ const Suspects::Graph& Suspects::graph_of(bool is_target) {
   return *graph;
 }
 
+/// The entry that made the outputs of an entry: an operation, where a module only hands them on.
+std::uint32_t Suspects::maker_of(bool is_target, std::uint32_t api) const {
+  const Side& side = is_target ? target_ : golden_;
+  const ContentKeys& keys = is_target ? walk_.target_keys : walk_.golden_keys;
+  const auto contents_of = [&](std::uint32_t entry) {
+    std::unordered_set<std::uint64_t> contents;
+    for (const std::uint32_t i : side.apis[entry].items())
+      if (side.items[i].state == State::output) contents.insert(keys.of(i));
+    contents.erase(0);
+    return contents;
+  };
+  if (!side.parsed_name(api).is_module) return api;
+  const std::unordered_set<std::uint64_t> handed_on = contents_of(api);
+  const std::uint32_t steps = std::min(api, kMostBefore);
+  for (std::uint32_t entry = api; api - entry < steps;) {
+    const auto made = contents_of(--entry);
+    const bool is_maker =
+        !side.parsed_name(entry).is_module &&
+        std::ranges::any_of(made, [&](std::uint64_t key) { return handed_on.contains(key); });
+    if (is_maker) return entry;
+  }
+  return api;
+}
+
 Suspects::Suspect Suspects::suspect_at(bool is_target, std::uint32_t api) {
   Suspect suspect;
   suspect.run = is_target ? runs_.run_of_target(api) : runs_.run_of_golden(api);
@@ -268,7 +292,7 @@ Suspects::Suspect Suspects::suspect_of(const Finding& evidence) {
       if (evidence.kind != Kind::gradient) return {};
       const std::uint32_t forward = errors_.forward_of(evidence.target_api);
       if (forward == kNone || !alignment_.has_golden(forward)) return {};
-      const std::uint32_t api = is_target ? forward : alignment_.golden_of[forward];
+      const std::uint32_t api = maker_of(is_target, is_target ? forward : alignment_.golden_of[forward]);
       found = search(is_target, graph_of(is_target).consumers[api], evidence, false);
       // A collective that one side alone runs in its backward hands the gradient on.
       const std::uint32_t at = is_target ? evidence.target_api : alignment_.golden_of[evidence.target_api];

@@ -41,6 +41,7 @@ class Suspects : WalkRule {
   };
 
   const Graph& graph_of(bool is_target);
+  std::uint32_t maker_of(bool is_target, std::uint32_t api) const;
   Suspect suspect_at(bool is_target, std::uint32_t api);
   bool is_blameless(bool is_target, std::uint32_t api, const Finding& evidence);
   Suspect search(bool is_target, std::vector<std::uint32_t> open, const Finding& evidence, bool upstream);

@@ -570,7 +570,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
           names.size(), {.next = "set it as in golden"});
   }
   // The optimizer does not explain another model, or other names of its parameters.
-  if (!named || common == 0) return;
+  if (!named) return;
   const std::set<std::string> known = names_of(target_, target_training_);
   const std::set<std::string> golden_known = names_of(golden_, golden_training_);
   std::erase_if(here_only, [&](const std::string& name) {
@@ -579,6 +579,15 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   std::erase_if(there_only, [&](const std::string& name) {
     return !known.contains(name) || is_other_name(target_training_, name);
   });
+  // Without a common parameter these are two optimizers, if both sides know the parameters of both.
+  if (common == 0) {
+    if (here_only.size() == ours.size() && there_only.size() == theirs.size())
+      found(at,
+            fmt::format("{} updates {}, where golden's updates {}", target.name, list_of(here_only),
+                        list_of(there_only)),
+            ours.size() + theirs.size(), {.next = kWhichParameters});
+    return;
+  }
   if (!here_only.empty())
     found(at, fmt::format("{} updates {}, golden's does not", target.name, list_of(here_only)),
           here_only.size(), {.next = kWhichParameters});

@@ -133,9 +133,9 @@ class NotANumber(Answers):
         self.train("right", layers=2)
         self.train("spoilt", layers=2, change=spoil)
         self.assert_culprit(self.compared("right", "spoilt"), "Functional.linear.7.forward",
-                            "golden has NaN from Functional.linear.7.forward on, this run none")
+                            "input.1 is a parameter and has no NaN, golden has, before it is used")
         self.assert_culprit(self.compared("spoilt", "right"), "Functional.linear.7.forward",
-                            "this run has NaN from Functional.linear.7.forward on, golden none")
+                            "input.1 is a parameter and has NaN, golden none, before it is used")
         self.assert_silent(self.compared("spoilt", "spoilt"))
 
 
@@ -179,6 +179,56 @@ class Advice(Answers):
                     self.assertIsNotNone(found.culprit, found.text)
                     for text in ("could not read", "record optimizer"):
                         self.assertNotIn(text, found.text)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.skip, self.inner = nn.Identity(), nn.Linear(8, 8)
+
+    def forward(self, x):
+        return torch.div(torch.add(self.skip(x), functional.silu(self.inner(x))), 1.5)
+
+
+class Skipping(nn.Module):
+    """A step down, a block with a way around it, and a step up that takes what came down once more; and a projection of what a
+    module hands on. One of the two is `detached`."""
+
+    def __init__(self, detached):
+        super().__init__()
+        self.detached = detached
+        self.down, self.block, self.last = Block(), Block(), nn.Dropout(0.0)
+        self.up, self.project = nn.Linear(16, 8), nn.Linear(8, 8)
+
+    def given(self, name, value):
+        return value.detach() if self.detached == name else value
+
+    def forward(self, x):
+        down = self.down(x)
+        middle = self.last(self.block(down))
+        up = self.up(torch.cat([middle, self.given("skip", down)], -1))
+        return up.square().mean() + self.project(self.given("hidden", middle)).square().mean()
+
+
+class Detached(Answers):
+    """A tensor is cut off from its gradient on one of its two ways."""
+
+    def record(self, name, detached=None):
+        torch.manual_seed(0)
+        net = Skipping(detached)
+        x = torch.randn(4, 8)
+        with msprobe.record(net, os.path.join(self.folder, name)):
+            net(x).backward()
+
+    def test_the_first_wrong_gradient_or_the_call_is_named(self):
+        self.record("right")
+        self.record("again")
+        self.assert_silent(self.compared("again", "right"))
+        self.record("skip", "skip")
+        self.assert_culprit(self.compared("skip", "right"), "Torch.div.0.backward", "the gradient of its output arrives")
+        self.record("hidden", "hidden")
+        self.assert_culprit(self.compared("hidden", "right"), "Functional.linear.3.forward",
+                            "requires_grad of input.0 is False, golden True")
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ std::string numbers_of(const dump::Side& side, const dump::Item& item) {
 /// The facts of one node about values that each rank holds whole.
 struct Replicas {
   std::vector<std::string> shapes;  // of tensors that are equal on all ranks
-  struct Drift {
+  struct RankDrift {
     std::string if_whole;  // it counts if each rank holds tensors of this shape whole; empty: always
     std::string message;
   };
-  std::vector<Drift> drifts;
+  std::vector<RankDrift> drifts;
 };
 
 class TensorParallelMerger {
@@ -159,7 +159,7 @@ class TensorParallelMerger {
     std::unordered_set<std::string> wholes = {""};
     for (const Replicas& each : found) wholes.insert(each.shapes.begin(), each.shapes.end());
     for (Replicas& each : found) {
-      for (Replicas::Drift& drift : each.drifts) {
+      for (Replicas::RankDrift& drift : each.drifts) {
         if (wholes.contains(drift.if_whole)) warnings_.push_back(std::move(drift.message));
       }
     }

@@ -134,6 +134,13 @@ TEST_CASE("optimizers that step in another order are partners by their parameter
   const RankDiagnosis rank = with(both(step("Adagrad", "0.3", "a.b"), dense), golden);
   CHECK(first(rank).text == "Adagrad: lr is 0.3, golden 0.2 (all 1 parameters)");
   CHECK(rank.evidence == 1);
+  // One of two steps is made by the other optimizer.
+  const std::string both_dense = both(dense, step("AdamW", "0.1", "a.b"));
+  Two known = Chain().text();
+  for (auto* side : {&known.target, &known.golden})
+    side->forward("Module.a.Linear.forward.0", {tensor(1)}, {tensor(1)}, {}, {named("b", tensor(1))});
+  CHECK(first(with(both(dense, dense), both_dense, known)).text ==
+        "AdamW updates a.w, where golden's updates a.b");
   // Without a common parameter they are compared as they come.
   CHECK(first(with(both(dense, step("SGD", "0.2", "c.b")), golden)).text ==
         "the optimizer is SGD, golden Adagrad");
