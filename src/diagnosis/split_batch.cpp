@@ -20,7 +20,7 @@ using dump::Direction;
 using dump::Side;
 
 /// The calls of one name on both sides, by the elements and the last dimension of their outputs.
-using Sizes = std::map<std::pair<std::uint64_t, std::uint64_t>, std::array<std::uint64_t, 2>>;
+using CallSizes = std::map<std::pair<std::uint64_t, std::uint64_t>, std::array<std::uint64_t, 2>>;
 struct BatchParts {
   std::uint64_t target = 0;
   std::uint64_t golden = 0;
@@ -44,7 +44,7 @@ std::pair<std::uint64_t, std::uint64_t> size_of_outputs(const Side& side, const 
 /// How many calls of each side compute the same elements in other parts; nothing if they do not. Calls of one
 /// size, as those on the whole batch before, are no parts. If all parts of a side have one size, some of them
 /// may be missing. Columns, as of the layers of a fused one, are no parts of a batch.
-std::optional<BatchParts> parts_of(const Sizes& sizes) {
+std::optional<BatchParts> parts_of(const CallSizes& sizes) {
   std::array<std::uint64_t, 2> calls{};
   std::array<std::uint64_t, 2> size_of{};
   std::array<unsigned, 2> different{};
@@ -93,7 +93,7 @@ std::optional<SplitBatch> split_batch(const Side& target, const Side& golden,
   const auto is_module = [](std::string_view name) {
     return name.starts_with("Module.") || name.starts_with("Cell.");
   };
-  std::unordered_map<std::string_view, Sizes> calls;  // without operations inside modules
+  std::unordered_map<std::string_view, CallSizes> calls;  // without operations inside modules
   for (std::size_t k = 0; k < 2; ++k) {
     for (const dump::Api& api : sides[k]->apis) {
       const dump::EntryName name = sides[k]->parsed_name(api);
