@@ -25,7 +25,7 @@ struct BatchParts {
   std::uint64_t target = 0;
   std::uint64_t golden = 0;
   double share = 1;
-  auto operator<=>(const BatchParts&) const = default;
+  auto operator<=>(const BatchParts&) const = default;  // NOLINT: clang-tidy takes its 0 for a null pointer
 };
 
 std::pair<std::uint64_t, std::uint64_t> size_of_outputs(const Side& side, const dump::Api& api) {
