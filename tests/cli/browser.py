@@ -95,16 +95,22 @@ class Browser:
 
     def click(self, selector, at=None):
         """In the middle of an element, or at a place in it."""
+        from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.common.action_chains import ActionChains
 
-        found = self.driver.find_element("css selector", selector)
-        actions = ActionChains(self.driver, duration=0)  # the pointer is there at once
-        if at is None:
-            actions.move_to_element(found)
-        else:
-            box = found.rect
-            actions.move_to_element_with_offset(found, at[0] - box["width"] / 2, at[1] - box["height"] / 2)
-        actions.click().perform()
+        for again in (True, True, False):
+            found = self.driver.find_element("css selector", selector)
+            actions = ActionChains(self.driver, duration=0)  # the pointer is there at once
+            try:
+                if at is None:
+                    actions.move_to_element(found)
+                else:
+                    box = found.rect
+                    actions.move_to_element_with_offset(found, at[0] - box["width"] / 2, at[1] - box["height"] / 2)
+                return actions.click().perform()
+            except StaleElementReferenceException:  # the page drew it anew before the pointer moved
+                if not again:
+                    raise
 
     def clipboard(self):
         """What comes out of it in a field of the page."""
