@@ -97,14 +97,6 @@ bool records_few_operations(const dump::Side& side, const dump::Side& other) {
          calls;
 }
 
-/// How it is known that a recording was limited to some calls; empty if it was not.
-std::string_view filter_of(const dump::Side& side, const dump::Side& other) {
-  if (!side.header.list.empty()) return "its list says so";
-  if (!side.header.scope.empty()) return "its scope says so";
-  if (has_gaps(side, other)) return "the gaps in its numbers show it";
-  return records_few_operations(side, other) ? "most likely: it has few calls, all of them in both" : "";
-}
-
 std::string call_of(const dump::EntryName& name) {
   return std::string(name.base) + '.' + std::string(name.call);
 }
@@ -215,6 +207,14 @@ std::string_view ends_before(const dump::Side& side, const dump::Side& other) {
 bool is_left_out_by_some(std::string_view base) {
   const auto [prefix, operation] = dump::split_last(base);
   return is_left_out(operation) || (prefix == "VF" && pairing::is_recurrent(operation));
+}
+
+/// How it is known that a recording was limited to some calls; empty if it was not.
+std::string_view OneRecorder::filter_of(const dump::Side& side, const dump::Side& other) {
+  if (!side.header.list.empty()) return "its list says so";
+  if (!side.header.scope.empty()) return "its scope says so";
+  if (has_gaps(side, other)) return kByGaps;
+  return records_few_operations(side, other) ? "most likely: it has few calls, all of them in both" : "";
 }
 
 OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,

@@ -55,7 +55,7 @@ class OneRecorder {
   /// Whether the reason is that the other recording was limited to some calls.
   bool by_filter() const { return !filter_.empty(); }
   /// Whether that is known from more than gaps in numbers, which may begin later for other reasons.
-  bool is_limited() const { return by_filter() && !filter_.starts_with("the gaps"); }
+  bool is_limited() const { return by_filter() && filter_ != kByGaps; }
   /// `the gaps in its numbers show it`: how that is known; empty if it was not limited.
   std::string_view filter() const { return filter_; }
   /// Whether the reason may be that the other recorder leaves such operations out. That cannot be if it is
@@ -65,6 +65,10 @@ class OneRecorder {
  private:
   bool by_level_;
   bool by_compiler_ = false;
+  static constexpr std::string_view kByGaps = "the gaps in its numbers show it";
+
+  static std::string_view filter_of(const dump::Side& side, const dump::Side& other);
+
   std::string_view filter_;
   bool by_recorder_ = true;
   std::vector<bool> alone_;         // by entry; empty without such calls

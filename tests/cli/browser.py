@@ -113,7 +113,7 @@ class Browser:
                     raise
 
     def clipboard(self):
-        """What comes out of it in a field of the page."""
+        """The text that pasting it into a field of the page gives."""
         from selenium.webdriver.common.action_chains import ActionChains
         from selenium.webdriver.common.keys import Keys
 
@@ -141,7 +141,7 @@ class Browser:
             "}).map((one) => one.id || one.textContent.slice(0, 40) || one.tagName)", selector, of)
 
     def too_wide(self):
-        """By how many pixels the page is wider than the window."""
+        """The number of pixels by which the page is wider than the window."""
         return self.run("return document.documentElement.scrollWidth - innerWidth")
 
     def complaints(self):
@@ -159,7 +159,7 @@ class Browser:
 
 
 def check_quiet(browser):
-    """Nothing went wrong on the page, and it asked nobody for anything."""
+    """The console has no error, and the page requested nothing from elsewhere."""
     check_equal("console", browser.complaints(), [])
     foreign, all_requests = browser.requests()
     check_equal("requests", foreign, [])

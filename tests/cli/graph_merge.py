@@ -159,7 +159,7 @@ def check_mixed_operations(msprobe, scratch):
 
 
 def check_replicas(msprobe, scratch):
-    """What all ranks of a group hold whole is told where it differs; sums over another group are not."""
+    """A warning names tensors that all ranks of a group hold whole and that differ; sums over another group get none."""
     column, norm = "Module.p.q.ColumnParallelLinear.forward.0", "Module.p.n.Any.forward.0"
     heads, fused = "Module.p.h.RMSNorm.forward.0", "Module.p.f.LayerNormColumnParallelLinear.forward.0"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls were given otherwise: arguments, types, shapes; and whether it has an effect.
+// Calls that were given other arguments, types or shapes, and whether it has an effect.
 #include "diagnosis/rank_diagnosis.hpp"
 
 #include <doctest/doctest.h>

@@ -422,7 +422,7 @@ TEST_CASE("not clear") {
       "first: Module.gate.Gate.forward.0"));
   CHECK(to_json(conclude({rank})).front().starts_with(R"({"kind": "not_clear")"));
 
-  // With a culprit behind them, they are said beside it.
+  // If a culprit follows them, the answer prints them beside it.
   rank = rank_of(0, {found_at("Functional.linear.5.forward", 11), found});
   rank.counts[static_cast<std::size_t>(Origin::unexplained)] = 1;
   const std::string beside = block(conclude({rank}));

@@ -15,7 +15,7 @@
 
 namespace msprobe::diagnosis::testing {
 
-/// A tensor whose values spread around 0; `size` scales all statistics, `more` is put behind them.
+/// A tensor whose values spread around 0; `size` scales all statistics, `more` follows them.
 inline std::string tensor(double size, std::string_view shape = "[4, 64]",
                           std::string_view dtype = "torch.float32", std::string_view more = {}) {
   std::string text = R"({"type": "torch.Tensor", "dtype": ")" + std::string(dtype) + R"(", "shape": )";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes what from whom, by what is in it.
+// The calls that take a tensor from another call, by its content.
 #include "diagnosis/flow.hpp"
 
 #include <doctest/doctest.h>

@@ -31,7 +31,7 @@ using testing::tensor;
 using testing::Two;
 using testing::with_tensors;
 
-/// What every parameter's step was.
+/// The step of every parameter.
 struct Stepped : testing::NoFiles {
   explicit Stepped(const Update& all) : update_of_all(all) {}
   std::optional<Update> update(std::uint32_t, std::uint32_t) override { return update_of_all; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recorders do otherwise is no difference of the runs.
+// Recorders that work otherwise make no two runs differ.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -64,7 +64,7 @@ TEST_CASE("settings of the framework that differ are a note, and nobody's fault"
   CHECK(no_evidence(rank));
   two.golden.training = two.target.training;
   CHECK(diagnosed(two).notes.empty());
-  // Of older recorders nothing is known.
+  // Nothing is known about older recorders.
   for (const char* const none : {"", R"({"torch_flags": 1})", R"({"torch_flags": {}})"}) {
     two.golden.training = none;
     CHECK(diagnosed(two).notes.empty());

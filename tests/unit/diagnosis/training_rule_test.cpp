@@ -394,7 +394,7 @@ TEST_CASE("a buffer that differs before it is used") {
   CHECK(first(rank).confidence == Confidence::certain);
   CHECK(is_one_cause(rank));
   CHECK(no_evidence(diagnosed(module_with(tensor(1), tensor(1), 2), {}, modules)));
-  // One that nobody takes, and whose module is right, is a hint.
+  // A buffer that no call takes, and whose module is right, is a hint.
   const RankDiagnosis unused = diagnosed(module_with(tensor(1.5), tensor(1), 2), {}, modules);
   CHECK(no_evidence(unused));
   CHECK(first(unused).text == "buffer rope.table differs by 5.0e-01 before it is used; no recorded effect");
