@@ -97,8 +97,8 @@ std::uint32_t behind_backward(const dump::Side& side) {
   return static_cast<std::uint32_t>(side.apis.size());
 }
 
-std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>& compound) {
-  const ContentKeys keys(side, true);
+std::vector<FlowEdge> flow_edges(const ContentKeys& keys, const std::vector<bool>& compound) {
+  const dump::Side& side = keys.side();
   ContentMap flow;
   std::vector<FlowEdge> edges;
   std::vector<std::uint32_t> told_to(side.apis.size(), UINT32_MAX);  // by producer: its last consumer

@@ -73,6 +73,6 @@ struct FlowEdge {
 
 /// The edges by consumer, in the order of its inputs, each pair once. `compound`: modules that contain other
 /// entries and only hand on their outputs.
-std::vector<FlowEdge> flow_edges(const dump::Side& side, const std::vector<bool>& compound);
+std::vector<FlowEdge> flow_edges(const ContentKeys& keys, const std::vector<bool>& compound);
 
 }  // namespace msprobe::diagnosis

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/flow.hpp"
@@ -29,8 +30,10 @@ using pairing::kNone;
 /// The paths of the modules that have recorded parameters or gradients of parameters.
 std::set<std::string> parameter_paths(const Side& side) {
   std::set<std::string> found;
+  std::uint32_t last = kNone;
   for (const Item& item : side.items) {
     if (item.state != State::parameters && item.state != State::parameters_grad) continue;
+    if (std::exchange(last, item.api) == item.api) continue;
     found.insert(pairing::without_wrappers(pairing::module_path(side.text(side.apis[item.api].name))));
   }
   return found;
@@ -49,10 +52,11 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
     std::uint64_t elements = 0;
     if (!pairing::takes_parameters(name.operation())) return elements;
     for (const std::uint32_t i : side.apis[api].items()) {
-      const auto position = pairing::position_of(side, side.items[i]);
-      if (side.items[i].state == State::input && side.items[i].is_tensor && position &&
-          pairing::is_parameter_position(name.operation(), *position))
-        elements += measuring::elements_of(side.text(side.items[i].shape));
+      const Item& item = side.items[i];
+      if (item.state != State::input || !item.is_tensor) continue;
+      const auto position = pairing::position_of(side, item);
+      if (position && pairing::is_parameter_position(name.operation(), *position))
+        elements += measuring::elements_of(side.text(item.shape));
     }
     return elements;
   };

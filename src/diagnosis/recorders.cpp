@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "diagnosis/limits.hpp"
 #include "diagnosis/run_outputs.hpp"
@@ -37,7 +37,7 @@ bool records_modules_alone(const dump::Side& side) {
 /// that the other has? The first and the last calls may be missing for other reasons.
 bool has_gaps(const dump::Side& side, const dump::Side& other) {
   constexpr std::size_t kFewestGaps = 3;
-  using Numbers = std::unordered_map<std::string_view, std::set<std::uint32_t>>;
+  using Numbers = std::unordered_map<std::string_view, std::vector<std::uint32_t>>;
   const auto numbers_of = [](const dump::Side& of) {
     Numbers numbers;
     for (const dump::Api& api : of.apis) {
@@ -45,8 +45,9 @@ bool has_gaps(const dump::Side& side, const dump::Side& other) {
       if (parsed.is_module || parsed.direction != dump::Direction::forward || parsed.call.empty()) continue;
       std::uint32_t call = 0;
       std::from_chars(parsed.call.data(), parsed.call.data() + parsed.call.size(), call);
-      numbers[parsed.base].insert(call);
+      numbers[parsed.base].push_back(call);
     }
+    for (auto& [base, calls] : numbers) std::ranges::sort(calls);
     return numbers;
   };
   const Numbers theirs = numbers_of(other);
@@ -55,7 +56,7 @@ bool has_gaps(const dump::Side& side, const dump::Side& other) {
     const auto whole = theirs.find(base);
     if (whole == theirs.end()) continue;
     for (const std::uint32_t call : whole->second)
-      gaps += call < *calls.rbegin() && !calls.contains(call) ? 1 : 0;
+      gaps += call < calls.back() && !std::ranges::binary_search(calls, call) ? 1 : 0;
   }
   return gaps >= kFewestGaps;
 }

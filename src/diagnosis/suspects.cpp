@@ -60,11 +60,11 @@ bool is_between(const Finding& found) {
 const Suspects::Graph& Suspects::graph_of(bool is_target) {
   std::optional<Graph>& graph = is_target ? target_graph_ : golden_graph_;
   if (graph) return *graph;
-  const Side& side = is_target ? target_ : golden_;
+  const ContentKeys& keys = is_target ? walk_.target_keys : walk_.golden_keys;
   graph.emplace();
-  graph->consumers.resize(side.apis.size());
-  graph->producers.resize(side.apis.size());
-  for (const FlowEdge& edge : flow_edges(side, is_target ? walk_.compound : walk_.compound_golden)) {
+  graph->consumers.resize(keys.side().apis.size());
+  graph->producers.resize(keys.side().apis.size());
+  for (const FlowEdge& edge : flow_edges(keys, is_target ? walk_.compound : walk_.compound_golden)) {
     graph->consumers[edge.producer].push_back(edge.consumer);
     graph->producers[edge.consumer].push_back(edge.producer);
   }

@@ -95,6 +95,15 @@ UsageError as_usage_error(const CLI::ParseError& error, const CLI::App& program,
   return UsageError(display(error.what()), hint);
 }
 
+/// Whether the words may name the command: one of them is the last word of one of its names.
+bool may_name(const std::vector<std::string>& words, const Command& command) {
+  std::vector<std::string> names = command.other_names();
+  names.emplace_back(command.name());
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return std::ranges::find(words, name.substr(name.rfind(' ') + 1)) != words.end();
+  });
+}
+
 /// The headings of the options, in the order of the first option of each.
 std::vector<std::string> groups_of(const CommandInfo& command) {
   std::vector<std::string> groups;
@@ -114,8 +123,32 @@ struct CommandLine::Impl {
   bool version = false;
   CLI::App program{"Compares the results of two training runs and shows where they diverge.", "msprobe"};
   OptionList options{program};
-  std::deque<OptionList> options_of;  // of the commands, in their order
+  std::deque<OptionList> options_of;  // of the commands, in their order; empty until they are declared
+
+  void declare(std::size_t command);
+  ProgramInfo describe() const;
 };
+
+void CommandLine::Impl::declare(std::size_t command) {
+  OptionList& list = options_of[command];
+  if (!list.options().empty()) return;
+  Command& declared = *commands[command];
+  declared.declare(list);
+  if (declared.shares_work()) declare_sharing_options(list, globals, declared.takes_local_input());
+  declare_common(list, globals, version);
+}
+
+ProgramInfo CommandLine::Impl::describe() const {
+  ProgramInfo info{describe_app(program, options), {}, absent};
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const std::string name(commands[i]->name());
+    CommandInfo& described =
+        info.commands.emplace_back(describe_app(*program.get_subcommand(parser_name(name)), options_of[i]));
+    described.name = name;
+    described.other_names = commands[i]->other_names();
+  }
+  return info;
+}
 
 CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::vector<AbsentCommand> absent)
     : impl_(std::make_unique<Impl>()) {
@@ -127,11 +160,7 @@ CommandLine::CommandLine(std::vector<std::unique_ptr<Command>> commands, std::ve
   declare_common(impl_->options, impl_->globals, impl_->version);
   for (const auto& command : impl_->commands) {
     CLI::App* app = program.add_subcommand(parser_name(command->name()), std::string(command->summary()));
-    OptionList& options = impl_->options_of.emplace_back(*app);
-    command->declare(options);
-    if (command->shares_work())
-      declare_sharing_options(options, impl_->globals, command->takes_local_input());
-    declare_common(options, impl_->globals, impl_->version);
+    impl_->options_of.emplace_back(*app);
   }
 }
 
@@ -139,7 +168,10 @@ CommandLine::~CommandLine() = default;
 
 Request CommandLine::parse(const std::vector<std::string>& arguments) {
   CLI::App& program = impl_->program;
-  RewrittenArguments rewritten = rewrite_arguments(arguments, describe());
+  // Declaring the options of all commands takes longer than the rest of a start.
+  for (std::size_t i = 0; i < impl_->commands.size(); ++i)
+    if (may_name(arguments, *impl_->commands[i])) impl_->declare(i);
+  RewrittenArguments rewritten = rewrite_arguments(arguments, impl_->describe());
   std::vector<std::string>& words = rewritten.words;
   std::reverse(words.begin(), words.end());  // the parser needs the last word first
   const OptionList* options = nullptr;       // of the command
@@ -178,16 +210,8 @@ Request CommandLine::parse(const std::vector<std::string>& arguments) {
 }
 
 ProgramInfo CommandLine::describe() const {
-  ProgramInfo info{describe_app(impl_->program, impl_->options), {}, impl_->absent};
-  for (std::size_t i = 0; i < impl_->commands.size(); ++i) {
-    const Command& command = *impl_->commands[i];
-    const std::string name(command.name());
-    CommandInfo& described = info.commands.emplace_back(
-        describe_app(*impl_->program.get_subcommand(parser_name(name)), impl_->options_of[i]));
-    described.name = name;
-    described.other_names = command.other_names();
-  }
-  return info;
+  for (std::size_t i = 0; i < impl_->commands.size(); ++i) impl_->declare(i);
+  return impl_->describe();
 }
 
 std::string_view group_of(std::string_view command) {

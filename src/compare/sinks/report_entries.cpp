@@ -76,7 +76,8 @@ std::uint32_t ReportEntries::of_partner(std::uint32_t golden_api) {
 void ReportEntries::place(const dump::ConstructTable& construct, const dump::ConstructTable& golden) {
   if (construct.size() > 0) find_parents(construct, golden);
   find_micro_steps(construct);
-  const auto edges = diagnosis::flow_edges(result_.target, compound_modules(result_.target, construct));
+  const auto edges =
+      diagnosis::flow_edges({result_.target, true}, compound_modules(result_.target, construct));
   for (const diagnosis::FlowEdge& edge : edges) {
     flow_.push_back({index_.at(result_.target.text(result_.target.apis[edge.consumer].name)),
                      index_.at(result_.target.text(result_.target.apis[edge.producer].name))});
@@ -155,7 +156,7 @@ void ReportEntries::find_golden_flow(const dump::ConstructTable& golden) {
                                     : find(result_.target.text(result_.target.apis[target].name));
   };
   for (const diagnosis::FlowEdge& edge :
-       diagnosis::flow_edges(result_.golden, compound_modules(result_.golden, golden))) {
+       diagnosis::flow_edges({result_.golden, true}, compound_modules(result_.golden, golden))) {
     const std::uint32_t consumer = known(edge.consumer);
     const std::uint32_t producer = known(edge.producer);
     if (consumer == kNoEntry || producer == kNoEntry) continue;

@@ -29,7 +29,7 @@ std::string entry(const std::string& name, const std::string& inputs, const std:
 Edges edges_of(const std::vector<std::string>& entries, const std::vector<bool>& compound) {
   std::string text = R"({"task": "statistics", "data": {)";
   for (std::size_t i = 0; i < entries.size(); ++i) text += (i == 0 ? "" : ",") + entries[i];
-  return flow_edges(dump::load_side(*memory_source(text + "}}", "dump.json")), compound);
+  return flow_edges({dump::load_side(*memory_source(text + "}}", "dump.json")), true}, compound);
 }
 
 }  // namespace
