@@ -24,6 +24,7 @@
 #include "diagnosis/stretch.hpp"
 #include "dump/side.hpp"
 #include "dump/stack_json.hpp"
+#include "measuring/measures.hpp"
 #include "measuring/rank_coverage.hpp"
 #include "pairing/places.hpp"
 #include "support/error.hpp"
@@ -37,6 +38,13 @@ using dump::Side;
 using dump::State;
 using measuring::content_key;
 using pairing::kNone;
+
+bool computes_in_half_types(const Side& side) {
+  return std::ranges::any_of(side.items, [&](const dump::Item& item) {
+    return item.is_tensor && is_half(measuring::unit_roundoff(side.text(item.dtype))) &&
+           side.parsed_name(item.api).direction == dump::Direction::forward;
+  });
+}
 
 /// Compares two implementations in one step of one rank.
 class Comparison {
@@ -114,8 +122,6 @@ class Comparison {
            put_out_the_same(stretch.target_api, by_name.target_api);
   }
 
-  /// Whether neither side computes in half types.
-  bool is_exact() const { return !is_half(std::max(ours_.coarsest(), theirs_.coarsest())); }
   /// Whether the last output of one side has a partner and so has another one of the last outputs. A loss
   /// alone may be equal by chance, or to the rounding of half types.
   bool agrees_to_the_end() const {
@@ -433,9 +439,10 @@ RankDiagnosis unless_it_computes_the_same(const measuring::MeasuredRank& rank, R
   const Finding& first = by_name.findings.front();
   if (first.kind != Kind::parameter || first.concerned < kFewestCases || before.steps > 0)
     return std::move(by_name);
+  if (computes_in_half_types(rank.target) || computes_in_half_types(rank.golden)) return std::move(by_name);
   History behind = before;
   Comparison comparison(rank, framework_frames, behind);
-  if (!comparison.is_exact() || !comparison.agrees_to_the_end()) return std::move(by_name);
+  if (!comparison.agrees_to_the_end()) return std::move(by_name);
   RankDiagnosis by_content = comparison.run();
   if (!by_content.findings.empty()) return std::move(by_name);
   by_content.notes.front() = fmt::format(
