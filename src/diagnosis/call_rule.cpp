@@ -40,10 +40,9 @@ void CallRule::examine(EntryPair& entry) {
 
 /// The largest error of a number that may be rounding.
 double CallRule::judge(EntryPair& entry) {
-  const double rounding =
-      std::min(kMostScalarRounding,
-               walk_.threshold * (std::max({walk_.forward_error(), largest_.backward, history_.backward}) +
-                                  kFew * kSingleRoundoff));
+  const double rounding = std::min(
+      kNoisy, walk_.threshold * (std::max({walk_.forward_error(), largest_.backward, history_.backward}) +
+                                 kFew * kSingleRoundoff));
   const CalledOtherwise called =
       called_otherwise(target_, entry.target, golden_, entry.golden, errors_.golden_item, rounding,
                        walk_.dtype_setting ? &*walk_.dtype_setting : nullptr, errors_.scale_at(entry.target));
@@ -234,8 +233,7 @@ bool CallRule::is_finer_by_other_calls(const EntryPair& entry, const StructuralD
   const double taken = kMargin * *before + kFew * u;
   if (walk_.e_of(item) > taken || e_out > kMargin * taken) return false;
   // A norm averages the roundings of its elements.
-  if (static_cast<double>(measuring::elements_of(target_.text(walk_.item_of(item).shape))) >=
-          kFewestForGain &&
+  if (static_cast<double>(measuring::elements_of(target_.text(walk_.item_of(item).shape))) >= kFar &&
       errors_.b[item] > kMargin * *before + u)
     return false;
   retyped_.emplace(entry.target, *before);
@@ -284,14 +282,14 @@ void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error
   walk_.confirm(std::exchange(found, {}), before);
 }
 
-/// The first call with another shape that the entry takes an input from, within kMostBehindRearranged calls;
+/// The first call with another shape that the entry takes an input from, within kFewestCases calls;
 /// null if no such call exists.
 const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) const {
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     const auto maker = from == kNone ? rearranged_.end() : rearranged_.find(target_.items[from].api);
-    if (maker != rearranged_.end() && maker->second.behind < kMostBehindRearranged) return &maker->second;
+    if (maker != rearranged_.end() && maker->second.behind < kFewestCases) return &maker->second;
   }
   return nullptr;
 }

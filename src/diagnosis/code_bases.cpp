@@ -314,7 +314,7 @@ class Comparison {
       largest = error;
       where = group.ours[0];
     }
-    if (largest <= kRoundingsOfPort * measuring::kSingleRoundoff) return;
+    if (largest <= kFar * measuring::kSingleRoundoff) return;
     out_.notes.push_back(fmt::format(
         "{}: parameters differ by up to {}, as {}, after the updates before it: compare the optimizers if "
         "that is more than rounding makes; smaller errors in this step are not seen",
@@ -356,7 +356,7 @@ class Comparison {
     if (elements == 0 || elements != golden_elements)
       return met.equal == 0 ? "; gradients are not compared"
                             : fmt::format("; the gradients agree at {} of them", human_count(met.equal));
-    if (std::abs(norm - golden_norm) <= (kMostOfGradients + drift_) * golden_norm)
+    if (std::abs(norm - golden_norm) <= (kTrainedRounding + drift_) * golden_norm)
       return ", and so do the gradients of all parameters together";
     Finding found;
     found.text = fmt::format(

@@ -164,7 +164,6 @@ bool same_cause(const Finding& a, const Finding& b) {
 /// Whether all ranks' optimizers take the same gradients (1), or each rank takes different ones (-1), for
 /// nearly all parameters; 0 where that is not clear.
 int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<double, double>::*side) {
-  constexpr double kSame = 1e-5;  // chosen: norms of one tensor, taken on two devices
   double same = 0;
   double other = 0;
   double all = 0;
@@ -180,7 +179,7 @@ int agreement(const std::vector<const RankFindings*>& ranks, double std::pair<do
                          return next <= one * (1 + kAlike);
                        }) == norms.end();
     ++all;
-    same += norms.back() <= norms.front() * (1 + kSame) ? 1 : 0;
+    same += norms.back() <= norms.front() * (1 + kSameNorm) ? 1 : 0;
     other += apart ? 1 : 0;
   }
   return all == 0 ? 0 : same >= kNearlyAll * all ? 1 : other >= kNearlyAll * all ? -1 : 0;

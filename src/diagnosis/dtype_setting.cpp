@@ -68,7 +68,7 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
     return std::nullopt;  // one type is all there is
   auto parameters = most_common(target, golden, golden_item,
                                 [](const dump::Item& item) { return item.state == dump::State::parameters; });
-  if (holds(parameters, kNearlyAll) && parameters->floating >= kFewestProducts) {
+  if (holds(parameters, kNearlyAll) && parameters->floating >= kFewestCases) {
     parameters->by_parameters = true;
     return parameters;
   }
@@ -84,7 +84,7 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
   // Code outside of the automatic casting leaves some products in float32 on both sides, such as those of a
   // front end. They say nothing about the others.
   auto products = most_common(target, golden, golden_item, is_output_of_product, kFinestHalf);
-  if (!holds(products, kNearlyAll) || products->floating < kFewestProducts ||
+  if (!holds(products, kNearlyAll) || products->floating < kFewestCases ||
       static_cast<double>(products->tensors) < kHalf * static_cast<double>(all_products->floating))
     return std::nullopt;
   products->by_products = true;

@@ -60,7 +60,7 @@ bool EquivalentModules::is_equal(std::uint32_t item, const Ahead& ahead, double 
   if (e <= limit_of(ahead)) return true;
   return ahead.other_calls && is_half(u) && e <= kMargin * u &&
          scale * errors_.b[item] <=
-             limit_of({.error = std::max(ahead.error, u / kRoundedOfHandedOn), .wrong = ahead.wrong});
+             limit_of({.error = std::max(ahead.error, u / kFew), .wrong = ahead.wrong});
 }
 
 EquivalentModules::EquivalentModules(const measuring::MeasuredRank& rank, ItemErrors& errors)
@@ -174,7 +174,7 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
   any = any || !norms.empty() || alone > 0;
   return std::all_of(norms.begin(), norms.end(), [&](const auto& each) {
     return is_equal(each.first, ahead,
-                    largest > 0 ? std::min(each.second / (kNoiseShare * largest), 1.0) : 1);
+                    largest > 0 ? std::min(each.second / (kTrainedRoundingHalf * largest), 1.0) : 1);
   });
 }
 

@@ -108,11 +108,11 @@ GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& go
       continue;
     const measuring::Measure measured = measuring::measure(target.side(), gradient, golden.side(), other);
     if (!measured.known || measured.blind) continue;
-    const double equal = (half ? kGradientOfPortHalf : kGradientOfPort) + drift;
+    const double equal = (half ? kTrainedRoundingHalf : kTrainedRounding) + drift;
     if (measured.e <= equal) {
       gradients[i] = Gradient::equal;
       ++found.equal;
-    } else if (measured.e > kOtherGradient * equal) {
+    } else if (measured.e > kFew * equal) {
       gradients[i] = Gradient::differs;
       found.differs = i;
       found.golden_differs = meetings.golden_of[i];

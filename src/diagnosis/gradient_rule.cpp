@@ -252,7 +252,7 @@ std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, do
   for (const std::uint32_t i : target_.apis[backward].items()) {
     if (walk_.item_of(i).state == State::output && walk_.item_of(i).is_tensor) return {};
     if (walk_.item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
-    if (errors_.e[i] > walk_.threshold * (std::max(ahead, onset / kOnset) + kSingleRoundoff)) return {};
+    if (errors_.e[i] > walk_.threshold * (std::max(ahead, onset / kMargin) + kSingleRoundoff)) return {};
     arrives = true;
   }
   if (!arrives) return {};
@@ -313,7 +313,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
     for (const std::uint32_t i : api.items()) {
       if (walk_.item_of(i).state != State::input || std::isnan(errors_.e[i])) continue;
       if (forward != kNone) calls_.show_effect(entry, forward, walk_.e_of(i), ahead, ahead, onset);
-      const double excess = walk_.e_of(i) / (std::max(ahead, onset / kOnset) + entry.u + kRightKernel);
+      const double excess = walk_.e_of(i) / (std::max(ahead, onset / kMargin) + entry.u + kRightKernel);
       if (walk_.is_too_small(entry, Rule::source, excess)) continue;
       Finding found = walk_.finding(entry, Kind::gradient, Rule::source, excess);
       found.item = i;
@@ -374,7 +374,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
       largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
       walk_.reached[entry.target].join({std::min(e, 1.0), false});
-      largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
+      largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kFar));
       if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, ahead, onset);
       outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));
     }
@@ -408,7 +408,7 @@ void GradientRule::examine_parameters(EntryPair& entry) {
       continue;
     }
     walk_.gradient_items.put(walk_.target_keys.of(i), i);
-    largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kMostGradientError));
+    largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kFar));
     trace(entry, i);
     if (explained) continue;
     const double scale = gradient_scale(entry, i);

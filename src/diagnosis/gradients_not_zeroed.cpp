@@ -47,15 +47,13 @@ struct MeanDifference {
   // NaN compares as false.
   bool equals(double other) const { return std::abs(value - other) <= allowance(other); }
   /// A gradient that is doubled looks the same where gradients change little from step to step.
-  bool is_clear() const {
-    return std::abs(value) > kClearMean * error && !equals(golden) && !equals(-target);
-  }
+  bool is_clear() const { return std::abs(value) > kMany * error && !equals(golden) && !equals(-target); }
   /// The mean of one side in the step before, if the difference equals it; else 0.
   double mean_before(bool of_target) const {
     const double sign = of_target ? 1 : -1;
     for (const double mean : of_target ? std::array{before.target_taken, before.target_mean}
                                        : std::array{before.golden_taken, before.golden_mean}) {
-      if (std::abs(mean) > kClearMean * error && equals(sign * mean)) return sign * mean;
+      if (std::abs(mean) > kMany * error && equals(sign * mean)) return sign * mean;
     }
     return 0;
   }
@@ -166,7 +164,7 @@ std::optional<StepExplanation> gradients_not_zeroed(const StepView& step) {
     for (Account* each : {&accounts.target, &accounts.golden}) {
       const std::size_t clear = each->like.size() + each->unlike.size();
       if (each->like.size() < kFewestCases ||
-          static_cast<double>(each->like.size()) < kAgreeingPart * static_cast<double>(clear))
+          static_cast<double>(each->like.size()) < kNearlyAll * static_cast<double>(clear))
         continue;
       return explanation(std::move(*each), accounts.unclear, each == &accounts.target, before);
     }

@@ -104,7 +104,7 @@ double Implementation::coarsest() const {
 Allowance allowance_of(double u, double drift) {
   // In half types, single elements are off by their rounding, but norms are not.
   if (is_half(u)) return {kFew * u + drift, kAlike + drift};
-  return {kRoundingsOfPort * u + drift, kRoundingsOfPort * u + drift};
+  return {kFar * u + drift, kFar * u + drift};
 }
 
 }  // namespace msprobe::diagnosis

@@ -114,7 +114,7 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
     if (paired) known = golden_known = false;
   }
   const double e = walk_.e_of(index);
-  if (entry.optimizer && e > kNoisyGradient && share_of_largest(entry, index) < kNoiseShare)
+  if (entry.optimizer && e > kNoisy && share_of_largest(entry, index) < kTrainedRoundingHalf)
     entry.noise = true;  // share_of_largest() leaves exact zeros out
   if (!known && !golden_known) {
     if (buffers_.takes(entry, key)) return;

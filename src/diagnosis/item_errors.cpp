@@ -247,7 +247,6 @@ void ItemErrors::measure_items(std::uint32_t api) {
 /// Exchanges operands, as in `y + x` for `x + y`: if their order does not matter, they pair by their contents
 /// where these are clear.
 void ItemErrors::exchange_operands(std::uint32_t api) {
-  constexpr double kClearly = 100;
   std::vector<std::uint32_t> operands;
   for (const std::uint32_t i : rank_.target.apis[api].items()) {
     const Item& item = rank_.target.items[i];
@@ -266,7 +265,7 @@ void ItemErrors::exchange_operands(std::uint32_t api) {
     return one.known && other.known ? std::max(one.e, other.e) : std::numeric_limits<double>::infinity();
   };
   const double straight = apart(left, right);
-  if (straight < kClearly * kSingleRoundoff || !(apart(right, left) * kClearly < straight)) return;
+  if (straight < kFar * kSingleRoundoff || !(apart(right, left) * kFar < straight)) return;
   golden_item[operands[0]] = right;
   golden_item[operands[1]] = left;
 }

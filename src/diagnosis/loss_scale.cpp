@@ -7,6 +7,7 @@
 #include <string>
 
 #include "diagnosis/flow.hpp"
+#include "diagnosis/limits.hpp"
 #include "diagnosis/taken_gradients.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
@@ -26,14 +27,8 @@ using pairing::kNone;
 
 /// Chosen: the number of first gradients of a backward. A fault of the model may change later ones.
 constexpr std::size_t kFirstGradients = 8;
-/// Chosen: norms of float16 agree better where one is a multiple of the other.
-constexpr double kSameFactor = 0x1p-7;
-
-/// Chosen: gradients of bfloat16 against those of float32.
-constexpr double kRoughly = 0x1p-5;
-
 bool is_same_factor(double factor, double other) {
-  return std::abs(factor - other) <= kSameFactor * std::abs(other);
+  return std::abs(factor - other) <= kTrainedRoundingHalf * std::abs(other);
 }
 
 std::uint32_t first_backward(const Side& side) {
@@ -112,10 +107,9 @@ bool is_clipped_away(const Side& target, const Side& golden, const std::vector<s
   return 2 * scaled > norms;
 }
 
-/// The numbers of at least 16 by which the loss is multiplied before the backward: weights of losses are not
-/// that large.
+/// The numbers of at least kMany by which the loss is multiplied before the backward: weights of losses are
+/// not that large.
 std::vector<double> scales_of(const Side& side) {
-  constexpr double kLeastScale = 16;
   constexpr std::uint32_t kLast = 16;
   std::vector<double> scales;
   const std::uint32_t end = first_backward(side);
@@ -130,7 +124,7 @@ std::vector<double> scales_of(const Side& side) {
       const Item& item = side.items[i];
       const bool single = !item.is_tensor || elements_of(side.text(item.shape)) == 1;
       const double value = number_of(side, item, dump::kMax);
-      if (item.state == dump::State::input && single && value >= kLeastScale) factors.push_back(value);
+      if (item.state == dump::State::input && single && value >= kMany) factors.push_back(value);
       number = number || (item.state == dump::State::output && item.is_tensor && single);
     }
     if (number) scales.insert(scales.end(), factors.begin(), factors.end());
@@ -223,7 +217,7 @@ std::optional<LossScale> loss_scale(const Side& target, const Side& golden, cons
   their_scales.push_back(1);
   for (const double a : our_scales) {
     for (const double b : their_scales) {
-      if (a == b || std::abs(a / b - *factor) > kRoughly * *factor) continue;
+      if (a == b || std::abs(a / b - *factor) > kTrainedRoundingHalf * *factor) continue;
       scale.target = a;
       scale.golden = b;
       scale.factor = a / b;

@@ -16,8 +16,8 @@ namespace {
 
 using pairing::kNone;
 
-/// Statistics that are nearer than this do not agree by chance: 64 roundoffs of float32.
-constexpr double kExact = kRoundingsOfPort * measuring::kSingleRoundoff;
+/// Statistics that are nearer than this do not agree by chance.
+constexpr double kExact = kFar * measuring::kSingleRoundoff;
 /// If many contents have the same norm, this many with the nearest largest elements on each side are looked
 /// at.
 constexpr std::ptrdiff_t kMostNearby = 16;
@@ -208,8 +208,6 @@ std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<st
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_size;  // places in theirs
   for (std::uint32_t place = 0; place < theirs.size(); ++place)
     by_size[golden.contents()[theirs[place]].elements].push_back(place);
-  // Nearer pairs count for more.
-  constexpr double kWeights = 100;
   std::vector<Candidate> candidates;
   for (std::uint32_t place = 0; place < ours.size(); ++place) {
     check_interrupt();
@@ -221,7 +219,7 @@ std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<st
       const double error = error_between(content, partner);
       if (error <= kNearby && std::abs(content.norm - partner.norm) <= kNearbyNorm * partner.norm)
         candidates.push_back(
-            {place, other, error, static_cast<std::uint64_t>(kWeights * (1 - error / kNearby)) + 1});
+            {place, other, error, static_cast<std::uint64_t>(kFar * (1 - error / kNearby)) + 1});
     }
   }
   std::vector<NearPair> found;

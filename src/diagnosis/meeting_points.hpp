@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "diagnosis/content_flow.hpp"
+#include "diagnosis/limits.hpp"
 #include "diagnosis/parameter_map.hpp"
 
 namespace msprobe::diagnosis {
@@ -40,7 +41,7 @@ bool are_taken_with_one_parameter(const ContentFlow& target, std::uint32_t ours,
 /// are further apart. Chosen: norms and extremes of unrelated tensors scatter by a tenth, and there are
 /// hundreds of pairs.
 inline constexpr double kNearby = 0.05;
-inline constexpr double kNearbyNorm = 0.02;
+inline constexpr double kNearbyNorm = kTrainedRoundingHalf;
 
 /// Two contents that are near enough to be the same tensor with an error.
 struct NearPair {

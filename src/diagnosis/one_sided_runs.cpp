@@ -39,7 +39,6 @@ std::string count_of(std::size_t times) {
 /// Small numbers among the arguments of normalisations, and those that a sum adds. The weight of an operand
 /// is no such number.
 std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_t>& entries) {
-  constexpr double kLargestEpsilon = 0.1;
   std::vector<double> found;
   for (const std::uint32_t api : entries) {
     const dump::EntryName parsed = side.parsed_name(api);
@@ -53,7 +52,7 @@ std::vector<double> epsilons_of(const Side& side, const std::vector<std::uint32_
         continue;
       if (side.text(item.dtype) != "<class 'float'>") continue;
       const double value = measuring::number_of(side, item, dump::kMax);
-      if (value > 0 && value < kLargestEpsilon) found.push_back(value);
+      if (value > 0 && value < kNoisy) found.push_back(value);
     }
   }
   return found;

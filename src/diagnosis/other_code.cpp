@@ -72,7 +72,7 @@ bool take_other_parameters(const measuring::MeasuredRank& rank) {
     ++calls;
     other += ours == theirs ? 0 : 1;
   }
-  return other >= kFewestCases && static_cast<double>(other) >= kOtherParameters * static_cast<double>(calls);
+  return other >= kFewestCases && static_cast<double>(other) >= kHalf * static_cast<double>(calls);
 }
 
 /// Whether the calls of one side are the first calls of the other, as in a run that ended in the middle of a
@@ -134,8 +134,10 @@ bool are_two_code_bases(const measuring::MeasuredRank& rank) {
   if (!rank.target_joins && !rank.golden_joins && take_other_parameters(rank)) return true;
   // A side that makes many calls for each call of the other is written differently, for example a loop for a
   // fused kernel.
-  if (fewest_calls > 0 && std::max(calls, golden_calls) >= kCallsForOne * fewest_calls) return true;
-  return ((by_modules && !common_modules) || fewest_calls >= kFewestCalls) &&
+  if (fewest_calls > 0 &&
+      static_cast<double>(std::max(calls, golden_calls)) >= kMany * static_cast<double>(fewest_calls))
+    return true;
+  return ((by_modules && !common_modules) || static_cast<double>(fewest_calls) >= kMany) &&
          static_cast<double>(same) < most * static_cast<double>(fewest_calls);
 }
 

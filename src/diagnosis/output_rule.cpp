@@ -25,7 +25,8 @@ using pairing::place_text;
 
 /// Products whose inputs were rounded to the 11 bits of TF32.
 bool like_tf32(std::string_view operation, double error, double u) {
-  return u == kSingleRoundoff && error > kLeastTf32 && error < kMostTf32 && pairing::is_product(operation);
+  return u == kSingleRoundoff && error > kTf32 / kFew && error < kTf32 * kFew &&
+         pairing::is_product(operation);
 }
 
 /// Whether a side may have a GPU or an NPU.
@@ -52,7 +53,7 @@ bool OutputRule::is_square(const EntryPair& entry) const {
 /// outputs.
 double OutputRule::amplification(const EntryPair& entry) const {
   // The square of 1 + e is off by 2 e + e^2, which is more where a gradient is nothing but noise.
-  if (is_square(entry)) return std::min(kSquareAmplification + entry.e_in, kMostAmplification);
+  if (is_square(entry)) return std::min(2 + entry.e_in, kFar);
   if (entry.nature != Nature::sum && entry.nature != Nature::total && entry.nature != Nature::mean &&
       entry.nature != Nature::exponential && entry.nature != Nature::normalising)
     return 1;
@@ -91,7 +92,7 @@ double OutputRule::amplification(const EntryPair& entry) const {
       if (out > 0) factor = in / out / std::max(1.0, elements_in / elements_out);
       break;
     case Nature::exponential:
-      factor = std::min(extreme, kMostExponent);
+      factor = std::min(extreme, kFar);
       break;
     case Nature::normalising: {
       const double square = in * in / elements_in;
@@ -102,7 +103,7 @@ double OutputRule::amplification(const EntryPair& entry) const {
     default:
       break;
   }
-  return std::isfinite(factor) ? std::clamp(factor, 1.0, kMostAmplification) : 1.0;
+  return std::isfinite(factor) ? std::clamp(factor, 1.0, kFar) : 1.0;
 }
 
 /// The error of an output. A sum that is exactly zero on one side has cancelled: what is left on the other is
@@ -157,7 +158,7 @@ std::vector<Replayed> OutputRule::replayed(const EntryPair& entry, double excess
       walk_.options.without.contains(Rule::replay))
     return {};
   if (walk_.options.replay == ReplayMode::suspects &&
-      excess <= (walk_.any_certain ? walk_.threshold : kSuspect))
+      excess <= (walk_.any_certain ? walk_.threshold : kMargin))
     return {};
   return walk_.reading.replay(entry.target, entry.golden);
 }
@@ -299,8 +300,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
       words = fmt::format(
           "{}output error {} from inputs {}{}{}", random ? "draws different random numbers: " : "",
           error_text(e), error_text(entry.worst_in), by_statistics ? " by their statistics" : "",
-          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) &&
-                  e > kGrownByTf32 * entry.worst_in && (may_have_tf32(target_) || may_have_tf32(golden_))
+          like_tf32(entry.name.operation(), e, errors_.u[entry.target]) && e > kMany * entry.worst_in &&
+                  (may_have_tf32(target_) || may_have_tf32(golden_))
               ? "; products in TF32 have errors of this size"
               : "");
       if (by_statistics) {
@@ -346,7 +347,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
             std::move(next));
   }
   const double n = static_cast<double>(elements_of(target_.text(walk_.item_of(index).shape)));
-  if (n < kFewestForGain || !std::isfinite(e) || !std::isfinite(b)) return;
+  if (n < kFar || !std::isfinite(e) || !std::isfinite(b)) return;
   // The errors of repeated elements do not cancel each other.
   const double share = share_of_few(index, n);
   const double scattered = std::max(entry.e_in * share, entry.spread);
@@ -354,8 +355,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
   const double error = divides_unseen(entry) ? std::max(e, std::min(explains, 1.0)) : e;
   const double expected = entry.grown * (entry.b_in + kChance * scattered) +
                           kChance * (error + entry.u + sums) * share + kCommonRounding * entry.u +
-                          (walk_.drift ? walk_.drift->quarter : 0) + kNormRounding;
-  const double gain = walk_.threshold / kGain * b / expected;
+                          (walk_.drift ? walk_.drift->quarter : 0) + kFew * kSingleRoundoff;
+  const double gain = walk_.threshold * b / (kMany / kChance * expected);
   std::string words;
   if (walk_.is_shown(gain)) {
     words = fmt::format("its norm differs by {}, more than the {} that errors of {} cause by chance",

@@ -124,7 +124,7 @@ ParameterGradients compare_parameter_gradients(const Implementation& ours, const
   std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
   const double least_size = kAlike * sizes[sizes.size() / 2];
   const bool half = is_half(std::max(ours.coarsest(), theirs.coarsest()));
-  const double most = kOtherGradient * ((half ? kGradientOfPortHalf : kGradientOfPort) + drift);
+  const double most = kFew * ((half ? kTrainedRoundingHalf : kTrainedRounding) + drift);
   const bool whole = ours.flow.ranks() == 1 && theirs.flow.ranks() == 1;
   for (const ParameterGroup& group : parameters.groups) {
     const auto here = of_all(ours, gradients, group.ours);

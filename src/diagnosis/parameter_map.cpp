@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
 #include "measuring/measures.hpp"
@@ -21,8 +22,6 @@ namespace {
 using measuring::kInfinite;
 using pairing::kNone;
 
-/// Joined norms are off by the rounding of each norm. Chosen: 160 roundoffs of float32.
-constexpr double kSumOfSquares = 1e-5;
 /// A parameter with padding has no more elements than this many times those of its parts. Chosen, not
 /// measured.
 constexpr std::uint64_t kMostPadding = 2;
@@ -120,7 +119,7 @@ bool make_up(const std::vector<Content>& contents, const std::uint32_t* first, c
     sum += part.mean * static_cast<double>(part.elements);
   }
   if (whole.elements < elements || whole.elements > kMostPadding * elements) return false;
-  const auto same = [](double a, double b, double scale) { return std::abs(a - b) <= kSumOfSquares * scale; };
+  const auto same = [](double a, double b, double scale) { return std::abs(a - b) <= kSameNorm * scale; };
   const double scale = whole.norm * std::sqrt(static_cast<double>(whole.elements));
   return same(max, whole.max, std::abs(whole.max)) && same(min, whole.min, std::abs(whole.min)) &&
          (std::isnan(sum) || same(sum, whole.mean * static_cast<double>(whole.elements), scale));
@@ -139,11 +138,11 @@ std::vector<std::uint32_t> parts_of(const std::vector<Sequence>& sequences,
     for (std::size_t look = 0; look < std::min(places->second.size(), kMostLooks); ++look) {
       const std::size_t place = places->second[look];
       for (std::size_t first = place - std::min(place, kMostParts - 1); first <= place; ++first) {
-        const double least = squares[first] + square * (1 - kSumOfSquares);
+        const double least = squares[first] + square * (1 - kSameNorm);
         const auto found =
             std::lower_bound(squares.begin() + static_cast<std::ptrdiff_t>(first), squares.end(), least);
         const auto last = static_cast<std::size_t>(found - squares.begin());
-        if (found == squares.end() || last <= place || *found > squares[first] + square * (1 + kSumOfSquares))
+        if (found == squares.end() || last <= place || *found > squares[first] + square * (1 + kSameNorm))
           continue;
         const std::uint32_t* const all = sequence.contents.data();
         if (make_up(contents, all + first, all + last, whole)) return {all + first, all + last};

@@ -296,7 +296,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const ParameterStep step = last_step(index);
   const std::optional<double> gradient = gradient_error(key);
   // Where gradients are nothing but noise, so are updates.
-  const bool noisy = gradient.value_or(0) > kNoisyGradient || history_.noise_contents.contains(key);
+  const bool noisy = gradient.value_or(0) > kNoisy || history_.noise_contents.contains(key);
   if (noisy && history_.steps > 0 && !history_.evidence && walk_.e_of(index) > kHalf) {
     walk_.noise_alone.insert(index);
     walk_.out.explained[index] = std::numeric_limits<float>::infinity();
@@ -349,9 +349,9 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     // types (hidden 256, four layers, Adam) the second step of single matrices differed by half of the step.
     const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
     const double flips = is_buffer ? 0
-                                   : step.golden * (is_vector                    ? kFlippedStepsOfVector
+                                   : step.golden * (is_vector                    ? kMargin
                                                     : is_half(history_.coarsest) ? kHalf
-                                                                                 : kFlippedStepsOfMatrix);
+                                                                                 : kMargin / 8);
     // A running statistic follows what came in before.
     const double followed = is_running ? walk_.threshold * std::max(history_.forward, history_.noise) : 0;
     const double limit = std::max({trained_rounding(u) * static_cast<double>(steps), flips, followed});
@@ -382,7 +382,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
       const bool is_lost = other_type && !master && rests_by_rounding(step, index, u);
       const bool may_rest = (is_vector && !gradient) || history_.flipped || is_lost;
       if (!may_rest && step.rests_alone(u)) {
-        excess = kCertain * walk_.threshold;
+        excess = kMany * walk_.threshold;
         text = fmt::format("{} was updated in {} only", place_text(target_, item),
                            step.target == 0 ? "golden" : "this run");
       }
@@ -390,7 +390,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     if (update) {
       if (!noisy && outside.empty()) updates_.add(*update);
       const double deviation = std::abs(update->gain - 1);
-      excess = !noisy && deviation > kHalf && e > kLeastStep ? walk_.threshold * deviation / kHalf : 0;
+      excess = !noisy && deviation > kHalf && e > kRightKernel ? walk_.threshold * deviation / kHalf : 0;
       text = fmt::format("{} was updated by {} times golden's step", place_text(target_, item),
                          factor_text(update->gain));
     }
@@ -398,8 +398,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   // Noise hardly moves a norm.
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
   if ((walk_.tensors || steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
-    const double shift =
-        errors_.b[index] / (kChance * e / std::sqrt(n) + kNormRounding + (is_half(u) ? kHalf * u : 0));
+    const double shift = errors_.b[index] /
+                         (kChance * e / std::sqrt(n) + kFew * kSingleRoundoff + (is_half(u) ? kHalf * u : 0));
     if (shift >= kMargin && walk_.threshold * shift / kMargin > excess) {
       excess = walk_.threshold * shift / kMargin;
       text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding explains",
@@ -480,7 +480,7 @@ void ParameterRule::finish() {
     found.rule = Rule::source;
     found.next.clear();
     if (all_updates) found.excess = walk_.threshold * deviation / kMargin;
-    found.confidence = found.excess >= kCertain * walk_.threshold ? Confidence::certain : Confidence::likely;
+    found.confidence = found.excess >= kMany * walk_.threshold ? Confidence::certain : Confidence::likely;
     const std::size_t updated = by_tensors ? updates_.size() : steps_.parameters();
     found.concerned = all_updates ? updated : wrong_;
     found.text =

@@ -88,14 +88,13 @@ bool records_few_operations(const dump::Side& side, const dump::Side& other) {
   std::unordered_map<std::string_view, std::size_t> left;
   const std::vector<std::uint32_t> whole = forward_calls(other);
   const std::vector<std::uint32_t> part = forward_calls(side);
-  if (whole.size() < kFewestCalls) return false;
+  if (static_cast<double>(whole.size()) < kMany) return false;
   for (const std::uint32_t api : whole) ++left[other.parsed_name(api).base];
   for (const std::uint32_t api : part) --left[side.parsed_name(api).base];
   const bool all_or_none =
       std::ranges::all_of(part, [&](std::uint32_t api) { return left[side.parsed_name(api).base] == 0; });
   const auto calls = static_cast<double>(whole.size());
-  return static_cast<double>(part.size()) * (all_or_none ? 1 / kHalf : static_cast<double>(kCallsForOne)) <=
-         calls;
+  return static_cast<double>(part.size()) * (all_or_none ? 1 / kHalf : kMany) <= calls;
 }
 
 std::string call_of(const dump::EntryName& name) {

@@ -26,9 +26,6 @@ using measuring::number_of;
 using measuring::unit_roundoff;
 using pairing::kNone;
 
-/// A value only leads to another one if its error is this many times larger.
-constexpr double kClearlyMore = 10;
-
 bool is_floating(const Side& side, const Item& item) {
   return item.is_tensor && unit_roundoff(side.text(item.dtype)) > 0;
 }
@@ -163,10 +160,10 @@ bool Rewrites::same(std::uint32_t target_item, std::uint32_t golden_item, double
       elements_of(golden_.text(theirs.shape)) == 1 ? std::min(error, 1.0) : std::min(error * error, 1.0) / 2;
   // A norm averages the roundings of its elements.
   const double of_norm =
-      kMargin * seen() + (static_cast<double>(apart.n) < kFewestForGain ? own : std::max(u, kNormRounding));
+      kMargin * seen() + (static_cast<double>(apart.n) < kFar ? own : std::max(u, kFew * kSingleRoundoff));
   if (!apart.known || apart.blind || apart.partial || apart.e > rounding || apart.b > of_norm) return false;
   // Another way of the code is one in every step, however large errors have grown since.
-  return shown > kClearlyMore * rounding || history_.rewritten.contains(way_of(target_item, golden_item));
+  return shown > kMany * rounding || history_.rewritten.contains(way_of(target_item, golden_item));
 }
 
 /// The names of two items where ways of the entry at hand meet, which are those of the same calls in every

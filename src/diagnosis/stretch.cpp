@@ -130,7 +130,6 @@ class Part {
 
   /// The first wrong content from which most of the later wrong ones follow; kNone if no content is wrong.
   std::uint32_t common_origin() const {
-    constexpr double kMost = 0.7;
     constexpr std::size_t kMostLooks = 64;
     std::vector<std::uint32_t> wrong;
     for (std::uint32_t i = 0; i < wrong_.size(); ++i) {
@@ -147,7 +146,7 @@ class Part {
       }
       const auto behind = std::count_if(wrong.begin() + static_cast<std::ptrdiff_t>(i), wrong.end(),
                                         [&](std::uint32_t each) { return follows[each]; });
-      if (static_cast<double>(behind) >= kMost * static_cast<double>(wrong.size() - i)) return wrong[i];
+      if (static_cast<double>(behind) >= kHalf * static_cast<double>(wrong.size() - i)) return wrong[i];
     }
     return wrong.empty() ? kNone : wrong.front();
   }
@@ -160,8 +159,7 @@ class Part {
     std::vector<std::uint32_t> reach(contents.size());  // the last call that follows from it
     for (std::uint32_t i = 0; i < contents.size(); ++i) {
       // In half types, normalised contents are near enough to meet although an input has an error.
-      const bool clearly =
-          !(errors[i] > std::max(contents[i].u, kRoundingsOfPort * measuring::kSingleRoundoff));
+      const bool clearly = !(errors[i] > std::max(contents[i].u, kFar * measuring::kSingleRoundoff));
       leads_[i] = meets_[i] && clearly && contents[i].u > 0 && contents[i].elements >= kFewestElements;
       reach[i] = contents[i].maker == kNone ? 0 : contents[i].maker;
     }

@@ -61,9 +61,6 @@ bool is_written(double value) {
   return std::from_chars(text.data(), text.data() + text.size(), back).ec == std::errc() && back == value;
 }
 
-/// Some programs compute 1 / scale in float32, others in float64.
-constexpr double kScaledNumber = 0x1p-22;
-
 class CallComparison {
  public:
   CallComparison(const Side& target, const Side& golden, const std::vector<std::uint32_t>& golden_item,
@@ -248,7 +245,7 @@ class CallComparison {
       const bool extremes = setting_ != nullptr && a * b > 0 && is_extreme(a, setting_->target) &&
                             is_extreme(b, setting_->golden);
       if (extremes) return;  // both fill a mask, each in the type of its run
-      if (scale_ != nullptr && scale_->explains(a, b, kScaledNumber)) return;
+      if (scale_ != nullptr && scale_->explains(a, b, kFew * measuring::kSingleRoundoff)) return;
       const double relative = std::abs(a - b) / largest;
       const bool whole = a == std::floor(a) && b == std::floor(b);
       const bool setting = is_written(a) && is_written(b);

@@ -16,13 +16,6 @@
 #include "pairing/roles.hpp"
 
 namespace msprobe::diagnosis {
-namespace {
-
-/// Two norms of one tensor, taken by two kernels, agree to this part. Chosen, not measured.
-constexpr double kSameNorm = 1e-5;
-
-}  // namespace
-
 using measuring::kInfinite;
 using measuring::number_of;
 
@@ -109,8 +102,8 @@ double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
   for (const auto& [name, norm] : theirs) largest = std::max(largest, norm);
   double apart = 0;
   const auto same = [&](const auto& one, const auto& other) {
-    apart =
-        std::max(apart, std::abs(one.second - other.second) / std::max(other.second, kNoiseShare * largest));
+    apart = std::max(
+        apart, std::abs(one.second - other.second) / std::max(other.second, kTrainedRoundingHalf * largest));
     return one.first == other.first && std::isfinite(apart);
   };
   return largest > 0 && std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same) ? apart
@@ -153,7 +146,7 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
     found.same.erase(gradient.parameter);
     const float error = errors.e[gradient.item];
     const double apart = std::abs(gradient.target / (expected * gradient.golden) - 1);
-    if (std::isnan(error) || error > kNoisyGradient || !std::isfinite(apart)) continue;
+    if (std::isnan(error) || error > kNoisy || !std::isfinite(apart)) continue;
     if (apart > kAlike + threshold * error)
       found.changed[gradient.parameter] = gradient;
     else

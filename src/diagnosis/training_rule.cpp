@@ -334,7 +334,7 @@ void TrainingRule::compare_taken() {
   double most = 0;
   for (const auto& [name, norm] : theirs) {
     const auto other = ours.find(name);
-    if (other == ours.end() || other->second == 0 || !(norm > kNoiseShare * largest)) continue;
+    if (other == ours.end() || other->second == 0 || !(norm > kTrainedRoundingHalf * largest)) continue;
     const double apart = std::abs(other->second - norm) / norm;
     if (!std::isfinite(apart) || apart <= walk_.threshold * explained) continue;
     names.push_back(name);

@@ -108,8 +108,8 @@ ParameterStep step_between(const ParameterTrace& before, const ParameterTrace& n
   // hides.
   Tolerance blind = tolerance;
   blind.norm = std::numeric_limits<double>::infinity();
-  blind.mean *= kCertain * kCertain;
-  blind.mean_sum *= kCertain * kCertain;
+  blind.mean *= kFar;
+  blind.mean_sum *= kFar;
   const bool shown = size_of(before.target, now.target, elements, blind) > 0 ||
                      size_of(before.golden, now.golden, elements, blind) > 0;
   if (!shown) step.by_norm = std::max(step.target, step.golden);
@@ -135,15 +135,14 @@ bool ParameterStep::rests_alone(double u) const {
   // A step d changes the norm by d^2 / 2 of it: a norm in six digits hides steps of 3e-3. Where few elements
   // move, the change of the norm has either sign and may be small by chance: below a hundredth of the other
   // side's change it is so once in a hundred.
-  const double hidden = by_norm > 0 ? kCertain * std::sqrt(2 * coarse) : kFew * coarse;
-  return std::max(target, golden) >
-         std::max({kRoundedElements * u / static_cast<double>(n), kLeastStep, hidden});
+  const double hidden = by_norm > 0 ? kMany * std::sqrt(2 * coarse) : kFew * coarse;
+  return std::max(target, golden) > std::max({kMany * u / static_cast<double>(n), kRightKernel, hidden});
 }
 
 void StepRatios::add(const ParameterStep& step, double u) {
   bool counts = false;
   for (std::size_t i = 0; i < step.ratios.size(); ++i) {
-    if (!(step.ratios[i] > 0) || !(step.sizes[i] > kMovedRoundings * u)) continue;
+    if (!(step.ratios[i] > 0) || !(step.sizes[i] > kFew * u)) continue;
     logarithms_.push_back(std::log(step.ratios[i]));
     counts = true;
   }
@@ -155,24 +154,21 @@ double StepRatios::median() const {
 }
 
 double StepRatios::deviation() const {
-  if (logarithms_.size() < kFewestRatios) return 0;
+  if (parameters_ < kFewestCases) return 0;
   const double middle = median_of(logarithms_);
   std::vector<double> distances;
   for (const double each : logarithms_) distances.push_back(std::abs(each - middle));
   const double scatter = median_of(distances) / std::sqrt(static_cast<double>(logarithms_.size()));
-  return std::abs(middle) / (kSettingByStatistics + kScattersByStatistics * scatter);
+  return std::abs(middle) / (1 / kFar + kMany * scatter);
 }
 
 bool Drift::stands_out(double e, bool is_vector, std::optional<double> gradient, double u) const {
   // A gradient that cancels, as that of the bias of attention's keys does, is noise, and its update is a step
   // in any direction. Where the gradient is not known, any vector may have such a gradient.
-  const bool noise = gradient ? *gradient > kNoisyGradientBefore &&
-                                    (is_vector || *gradient > kAboveOtherGradients * gradients)
-                              : is_vector;
+  const bool noise = gradient ? *gradient > kNoisy && (is_vector || *gradient > kFar * gradients) : is_vector;
   // Vectors begin as zeros or ones, so that the drift of other parameters soon is most of their value.
   const bool most = noise || (is_vector && median > 0);
-  return small && e > (most ? std::max(kAboveMedianOfNoise * median, kHalf)
-                            : std::max(kAboveMedian * median, trained_rounding(u) / kMargin));
+  return small && e > std::max(kFar * median, most ? kHalf : trained_rounding(u) / kMargin);
 }
 
 std::optional<Drift> drift_of(std::vector<double> errors, double u) {

@@ -237,7 +237,7 @@ void Walk::measure_inputs(EntryPair& entry) const {
     entry.spread = std::max(entry.spread, std::min(e_of(i), 1.0) / std::sqrt(n));
   }
   entry.u = errors.u[entry.target] > 0 ? errors.u[entry.target] : kSingleRoundoff;
-  if (pairing::is_recurrent(entry.name.operation())) entry.u *= kRecurrentRoundings;
+  if (pairing::is_recurrent(entry.name.operation())) entry.u *= kFar;
   entry.worst_in = entry.e_in;
   entry.hidden = errors.anything_hidden[entry.target];
   entry.e_out = errors.output[entry.target];
@@ -289,7 +289,7 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
   found.downstream = entry.touched || history.evidence;
   found.apart = !entry.upstream.open;
   found.joined = by_values && entry.tainted;
-  const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kCertain * threshold);
+  const bool sure = kind == Kind::replay || (rule == Rule::source && excess >= kMany * threshold);
   const bool by_size = rule == Rule::introduced || rule == Rule::gain || kind == Kind::gradient ||
                        kind == Kind::unrecorded || kind == Kind::feed;
   // The errors of parameters that have drifted apart are not independent, so that an operation that adds them
@@ -350,7 +350,7 @@ void Walk::remember(std::uint32_t api, double excess) {
 }
 
 bool Walk::is_too_small(const EntryPair& entry, Rule rule, double excess) {
-  if (excess >= kHint) return false;
+  if (excess >= hint()) return false;
   if (!options.without.contains(rule)) remember(entry.target, excess);
   return true;
 }
@@ -360,7 +360,7 @@ void Walk::offer(EntryPair& entry, Finding found) {
   if (options.without.contains(found.rule)) return;
   if (found.rule != Rule::structure && !found.is_evidence()) {
     remember(entry.target, found.excess);
-    if (found.excess < kHint && found.kind != Kind::decision && found.kind != Kind::checksum) return;
+    if (found.excess < hint() && found.kind != Kind::decision && found.kind != Kind::checksum) return;
   }
   const auto key = [](const Finding& each) {
     return std::make_tuple(!each.is_evidence(), each.rule, -each.excess);

@@ -186,7 +186,9 @@ struct Walk {
 
   /// Whether the text of a finding with this excess will be shown. Most entries have no such finding, and
   /// only a few findings are kept.
-  bool is_shown(double excess) const { return excess >= kHint && !full; }
+  bool is_shown(double excess) const { return excess >= hint() && !full; }
+  /// An error with at least this excess is reported as a hint.
+  double hint() const { return threshold / kMargin; }
   /// Whether an excess is too small even for a hint; only the largest of these is remembered.
   bool is_too_small(const EntryPair& entry, Rule rule, double excess);
   Finding finding(const EntryPair& entry, Kind kind, Rule rule, double excess) const;

@@ -118,7 +118,7 @@ class Judge {
                                                                    : smallest_normal(output_.dtype);
       slack += least * std::sqrt(static_cast<double>(output_.size()));
     }
-    into.tolerance = kReplayRoundings * u + kRightKernel + (norm > 0 ? slack / norm : 0);
+    into.tolerance = kFew * u + kRightKernel + (norm > 0 ? slack / norm : 0);
     if (norm > 0) {
       into.r = difference / norm;
     } else {
