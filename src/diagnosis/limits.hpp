@@ -5,8 +5,8 @@
 //
 // All of them together: none of the 199 benign pairs of benchmarks/diagnosis has evidence on a CPU, two of
 // 20 have between a CPU and a GPU (benchmarks/README.md). That supports no single one of them. Five factors
-// (2, 4, 10, 100 and a half) serve wherever a rule needs a margin. They took the place of 38 numbers of single
-// rules, from 1.5 to 1000, and named as many faults of 1977 pairs, with as many alarms.
+// (2, 4, 10, 100 and a half) serve wherever a rule needs a margin. They took the place of 38 numbers of
+// single rules, from 1.5 to 1000, and named as many faults of 1977 pairs, with as many alarms.
 //
 // u is a unit roundoff: k operations are off by k u at most, and by the root of k times u where their errors
 // are independent, which makes them a random walk (N. J. Higham, Accuracy and Stability of Numerical
@@ -40,11 +40,10 @@ inline constexpr double kFew = 4;
 /// Many: an error that is this many times what explains it, or what would be enough, leaves no doubt; fewer
 /// cases than this do not show what is usual. Chosen, not measured.
 inline constexpr double kMany = 10;
-/// So many that nothing right explains it: an operation multiplies the errors of its inputs by this at most,
-/// whatever the magnitudes, fused recurrent kernels and ports to other operations are off by this many
-/// roundoffs (measured: 122 and 34 of float32, where evidence takes ten times as much), and a tensor with
-/// fewer elements is not judged by its norm.
-/// Chosen, not measured, but for these two.
+/// Nothing right explains an error that is this many times larger: an operation multiplies the errors of its
+/// inputs by this at most, whatever the magnitudes, fused recurrent kernels and ports to other operations are
+/// off by this many roundoffs (measured: 122 and 34 of float32, where evidence takes ten times as much), and
+/// a tensor with fewer elements is not judged by its norm. Chosen, not measured, but for these two.
 inline constexpr double kFar = 100;
 /// Half of something: of the tensors (another type is a setting of the run), of the modules or calls (two
 /// code bases), of a tensor or a step (the rest is noise). Chosen, not measured. In automatic casting about
