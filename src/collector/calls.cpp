@@ -53,8 +53,7 @@ void Recorder::add_node(const CollectedCall& call, Parent parent) {
 
 /// Makes an entry. It stays hidden as long as it is unknown whether it is needed.
 PendingEntry& Recorder::new_entry(std::string name, bool later) {
-  PendingEntry& entry =
-      later ? step_->entries.place_later(std::move(name)) : step_->entries.place(std::move(name));
+  PendingEntry& entry = step_->entries.place(std::move(name), later);
   entry.hidden = config_.task == Task::overflow_check;
   return entry;
 }

@@ -2,6 +2,7 @@
 #include "collector/entry_store.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "support/json_writer.hpp"
@@ -62,31 +63,26 @@ bool PendingEntry::final() const {
   return true;
 }
 
-PendingEntry& EntryStore::make(std::string name) {
-  auto entry = std::make_unique<PendingEntry>();
-  entry->id = next_++;
-  entry->name = std::move(name);
-  PendingEntry& made = *entry;
-  entries_.emplace(made.id, std::move(entry));
-  return made;
-}
-
-PendingEntry& EntryStore::place(std::string name) {
-  PendingEntry& entry = make(std::move(name));
-  entry.position = order_.insert(order_.end(), &entry);
-  return entry;
-}
-
-PendingEntry& EntryStore::place_later(std::string name) {
-  PendingEntry& entry = make(std::move(name));
-  entry.aside = true;
-  entry.position = aside_.insert(aside_.end(), &entry);
+PendingEntry& EntryStore::place(std::string name, bool later) {
+  const std::uint64_t id = next_++;
+  PendingEntry& entry = *entries_.emplace(id, std::make_unique<PendingEntry>()).first->second;
+  entry.id = id;
+  entry.name = std::move(name);
+  entry.aside = later;
+  std::list<PendingEntry*>& line = later ? aside_ : order_;
+  entry.position = line.insert(line.end(), &entry);
   return entry;
 }
 
 PendingEntry* EntryStore::find(std::uint64_t id) {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : found->second.get();
+}
+
+std::vector<PendingEntry*> EntryStore::open() const {
+  std::vector<PendingEntry*> open(aside_.rbegin(), aside_.rend());
+  std::ranges::copy_if(order_, std::back_inserter(open), &PendingEntry::open);
+  return open;
 }
 
 void EntryStore::close(PendingEntry& entry) {

@@ -55,24 +55,15 @@ struct PendingEntry {
 
 class EntryStore {
  public:
-  /// Adds an entry at the end, where it stays.
-  PendingEntry& place(std::string name);
-  /// Adds an entry that gets its place when it is closed: after all entries that came before that.
-  PendingEntry& place_later(std::string name);
+  /// Adds an entry at the end. With `later`, it gets its place only when it is closed: after all entries that
+  /// came before that.
+  PendingEntry& place(std::string name, bool later = false);
   /// Null for an entry that was dropped or never existed.
   PendingEntry* find(std::uint64_t id);
   void close(PendingEntry& entry);
   void close_all();
-  /// Visits all open entries, those begun last first.
-  template <typename Visit>
-  void each_open(Visit visit) {
-    std::vector<PendingEntry*> open;
-    for (auto at = aside_.rbegin(); at != aside_.rend(); ++at) open.push_back(*at);
-    for (PendingEntry* entry : order_) {
-      if (entry->open) open.push_back(entry);
-    }
-    for (PendingEntry* entry : open) visit(*entry);
-  }
+  /// All open entries; those that get their place later come first, the last one before the others.
+  std::vector<PendingEntry*> open() const;
 
   /// Moves the final entries at the front into the file. Entries without members vanish.
   void take_final(GrowingFile& file);
@@ -86,8 +77,6 @@ class EntryStore {
   std::uint64_t held() const;
 
  private:
-  PendingEntry& make(std::string name);
-
   std::uint64_t next_ = 1;
   std::uint64_t taken_ = 0;  // into the file
   std::unordered_map<std::uint64_t, std::unique_ptr<PendingEntry>> entries_;

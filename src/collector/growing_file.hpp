@@ -18,7 +18,6 @@ class GrowingFile {
   /// Starts the next member that will not change; its text goes to text().
   void begin_member();
   std::string& text() { return pending_; }
-  bool empty() const { return !any_; }
 
   /// Writes everything, with `provisional` at the end (members that begin with begin_provisional()). Throws
   /// IoError; pending text is kept for the next try, up to a limit.

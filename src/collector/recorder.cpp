@@ -11,7 +11,6 @@
 #include <filesystem>
 
 #include "collector/last_error.hpp"
-#include "collector/value_writer.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/format_version.hpp"
@@ -105,42 +104,27 @@ void Recorder::set_risk(const std::string& operation, RiskLevel risk) {
 }
 
 std::string Recorder::header(const ProgramPosition& place) const {
-  ValueWriter out(0);
-  const auto member = [&](std::string_view key, std::string_view value) {
-    out.item(key);
-    append_json_string(out.text(), value);
-  };
-  out.open({}, true);
-  member("task", name_of(config_.task));
-  member("level", name_of(config_.level));
-  member("framework", framework_);
+  JsonWriter out({.indent = 1});
+  out.open_object();
+  out.member("task", name_of(config_.task));
+  out.member("level", name_of(config_.level));
+  out.member("framework", framework_);
   // Readers learn from it that sums were computed in double. Other tools ignore keys that they do not know.
   if (!config_.python_compatible) {
-    member("recorder", std::string("msprobe ") + kVersion);
-    out.item("format");
-    out.text() += std::to_string(kDumpFormat);
+    out.member("recorder", std::string("msprobe ") + kVersion);
+    out.member("format", kDumpFormat);
     // Calls that the recording was not asked for are not missing.
-    const auto names = [&](std::string_view key, const std::vector<std::string>& asked) {
-      if (asked.empty()) return;
-      out.open(key, false);
-      for (const std::string& name : asked) {
-        out.item({});
-        append_json_string(out.text(), name);
-      }
-      out.close();
-    };
-    names("scope", config_.scope);
-    names("list", config_.list);
+    if (!config_.scope.empty()) out.member("scope", config_.scope);
+    if (!config_.list.empty()) out.member("list", config_.list);
   }
+  out.key("dump_data_dir");
   if (config_.wants_tensor_folder()) {
-    member("dump_data_dir",
-           step_folder(config_.dump_path, place) + '/' + leaf_name(place.rank) + "/dump_tensor_data");
+    out.value(step_folder(config_.dump_path, place) + '/' + leaf_name(place.rank) + "/dump_tensor_data");
   } else {
-    out.item("dump_data_dir");
-    out.text() += "null";
+    out.null();
   }
-  out.open("data", true);
-  return std::move(out.text());
+  out.open_object("data");
+  return out.take();
 }
 
 void Recorder::begin_step(const ProgramPosition& place) {
@@ -222,7 +206,7 @@ std::uint64_t Recorder::next_serial() {
 
 /// Closes the step, so that nothing in it can change.
 msprobe_status Recorder::close_step() {
-  step_->entries.each_open([this](PendingEntry& entry) { close_entry(entry); });
+  for (PendingEntry* entry : step_->entries.open()) close_entry(*entry);
   step_->entries.close_all();
   const msprobe_status status = write_all_files();
   queue_.forget_files();

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "collector/value_writer.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::collector {
@@ -34,29 +33,23 @@ void Stacks::next_step() {
 }
 
 std::string Stacks::text() const {
-  ValueWriter out(0);
+  JsonWriter out({.indent = 1});
   std::string name;
-  out.open({}, true);
+  out.open_object();
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    out.open(std::to_string(i), false);
-    out.open({}, false);
+    out.open_list(std::to_string(i));
+    out.open_list();
     for (const CollectedCall& call : groups_[i].calls) {
       name.clear();
       append_entry_name(name, call);
-      out.item({});
-      append_json_string(out.text(), name);
+      out.value(name);
     }
     out.close();
-    out.open({}, false);
-    for (const std::string& frame : groups_[i].frames) {
-      out.item({});
-      append_json_string(out.text(), frame);
-    }
-    out.close();
+    out.value(groups_[i].frames);
     out.close();
   }
   out.close();
-  return std::move(out.text());
+  return out.take();
 }
 
 }  // namespace msprobe::collector

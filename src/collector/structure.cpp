@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "collector/value_writer.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe::collector {
@@ -67,23 +66,12 @@ void Structure::append_value(std::string& out, const CollectedCall& call, Parent
   } else if (!parent.none()) {
     append_entry_name(name, {parent.name(), parent.number(), true, call.backward});
   }
-  ValueWriter value(kNodeLevel);
-  const auto put = [&] {
-    value.item({});
-    if (name.empty()) {
-      value.text() += "null";
-    } else {
-      append_json_string(value.text(), name);
-    }
-  };
+  JsonWriter value({.indent = 1}, kNodeLevel);
+  if (micro_step_) value.open_list();
+  name.empty() ? value.null() : value.value(name);
   if (micro_step_) {
-    value.open({}, false);
-    put();
-    value.item({});
-    append_json_integer(value.text(), *micro_step_);
+    value.value(*micro_step_);
     value.close();
-  } else {
-    put();
   }
   out += value.text();
 }

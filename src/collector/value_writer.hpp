@@ -43,8 +43,6 @@ class ValueWriter {
   /// True if the value is complete and no container is open.
   bool complete() const { return begun_ && json_.depth() == 0 && hidden_ == 0; }
   std::size_t depth() const { return json_.depth() + hidden_; }
-  /// The number of items in the open container.
-  std::uint64_t items() const { return json_.items(); }
   bool in_object() const { return json_.in_object(); }
   /// The level of an item that begins now, if it is a member of the open object.
   int level() const { return json_.level(); }

@@ -152,9 +152,9 @@ TEST_CASE("entries stand where they began, or where they ended") {
   GrowingFile file(folder / "f", "{", "", 2);
   EntryStore store;
   const auto fill = [](PendingEntry& entry) { entry.set(0, "k", {"1", {}}); };
-  PendingEntry& outer = store.place_later("outer");
+  PendingEntry& outer = store.place("outer", true);
   PendingEntry& first = store.place("first");
-  PendingEntry& inner = store.place_later("inner");
+  PendingEntry& inner = store.place("inner", true);
   PendingEntry& second = store.place("second");
   for (PendingEntry* entry : {&outer, &first, &inner, &second}) fill(*entry);
   store.place("without members");
