@@ -2,6 +2,7 @@
 #include "collector/config.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,8 +16,7 @@
 
 #include "collector/config_keys.hpp"
 #include "collector/config_reader.hpp"
-#include "collector/kernel_config.hpp"
-#include "collector/perturbation_config.hpp"
+#include "dump/names.hpp"
 #include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/folder.hpp"
@@ -43,27 +43,14 @@ constexpr Elsewhere kTasksElsewhere[] = {
     {"diff_check", "is not a task: use task tensor with bench_path"},
 };
 
-bool is_call_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool is_direction(std::string_view text) {
-  return text == "forward" || text == "backward";
-}
-
-/// The parts before, between and after the last two dots; empty parts if there are fewer dots.
-std::array<std::string_view, 3> last_parts(std::string_view name) {
-  const std::size_t last = name.rfind('.');
-  if (last == std::string_view::npos || last == 0) return {};
-  const std::size_t before = name.rfind('.', last - 1);
-  if (before == std::string_view::npos) return {};
-  return {name.substr(0, before), name.substr(before + 1, last - before - 1), name.substr(last + 1)};
-}
-
-bool is_module_name(std::string_view name) {
-  if (!name.starts_with("Module.") && !name.starts_with("Cell.")) return false;
-  const auto [path, direction, number] = last_parts(name);
-  return path.find('.') != path.npos && is_direction(direction) && is_call_number(number);
+/// True for the name that a dump gives to a call of an API, "Functional.linear.0.forward", or of a module,
+/// "Module.fc.Linear.forward.0".
+bool is_call_name(std::string_view text, bool module) {
+  using dump::Direction;
+  const auto name = dump::parse_entry_name(text);
+  return name && (name->direction == Direction::forward || name->direction == Direction::backward) &&
+         name->is_module == module && name->call_first != module && is_digits(name->call) &&
+         name->base.find('.') != name->base.npos;
 }
 
 void check_scope(const Config& config, const std::string& where) {
@@ -73,7 +60,7 @@ void check_scope(const Config& config, const std::string& where) {
   const bool apis = config.level != Level::l0;
   const bool modules = config.level != Level::l1;
   for (const std::string& name : config.scope) {
-    if ((apis && is_api_name(name)) || (modules && is_module_name(name))) continue;
+    if ((apis && is_call_name(name, false)) || (modules && is_call_name(name, true))) continue;
     const std::string api = "an API's, \"Functional.linear.0.forward\"";
     const std::string module = "a module's, \"Module.fc.Linear.forward.0\"";
     const std::string wanted = apis && modules ? api + ", or " + module : apis ? api : module;
@@ -176,6 +163,92 @@ void read_online_check(const ConfigReader& section, Config& config) {
                  "must be a number above 0, the share of time that may be added, or null for no limit");
   const std::vector<std::uint32_t> ranks = section.numbers("rank_list");
   if (config.ranks.empty()) config.ranks = ranks;
+}
+
+/// Checks the section of task free_benchmark: which perturbation, where, and the use of the second result.
+/// The front end, which makes the calls, reads the keys by setting().
+void check_perturbation(const ConfigReader& reader) {
+  const auto chosen = [&](std::string_view key) {
+    reader.choice(key);
+    return reader.word(key);
+  };
+  const std::string mode = chosen("pert_mode");
+  const std::string device = chosen("fuzz_device");
+  const std::string stage = chosen("fuzz_stage");
+  const bool fixes = chosen("handler_type") == "fix";
+  const bool preheat = reader.boolean("if_preheat");
+  chosen("fuzz_level");
+  reader.count("preheat_step");
+  reader.count("max_sample");
+  if (mode == "to_cpu" && device != "cpu")
+    reader.fail("fuzz_device", "must be \"cpu\" for pert_mode \"to_cpu\", which makes the second call there");
+  if (device == "cpu" && mode != "to_cpu")
+    reader.fail(
+        "fuzz_device",
+        "\"cpu\" is for pert_mode \"to_cpu\"; all others call again on the device of the training, \"npu\" "
+        "or \"cuda\"");
+  if (preheat && mode == "to_cpu")
+    reader.fail("if_preheat", "adapts the limit of perturbed calls, but \"to_cpu\" has no limit");
+  if (!fixes) return;
+  if (mode != "improve_precision" && mode != "to_cpu")
+    reader.fail("handler_type", "\"fix\" is for pert_mode \"improve_precision\" or \"to_cpu\"");
+  if (stage == "backward") reader.fail("handler_type", "\"fix\" is for fuzz_stage \"forward\"");
+  if (preheat) reader.fail("handler_type", "\"fix\" cannot be combined with if_preheat");
+}
+
+// summary_mode may list these.
+constexpr std::string_view kKernelStatistics[] = {"max",
+                                                  "min",
+                                                  "mean",
+                                                  "l2norm",
+                                                  "count",
+                                                  "zero count",
+                                                  "positive zero count",
+                                                  "negative zero count",
+                                                  "nan count",
+                                                  "positive inf count",
+                                                  "negative inf count",
+                                                  "hash",
+                                                  "md5"};
+
+/// With PyTorch, a single call is dumped, forward or backward. The name of its forward finds it.
+void read_call(const ConfigReader& common, const ConfigReader& section, Config& config) {
+  if (config.task != Task::tensor) common.fail("task", "must be \"tensor\" at level L2");
+  if (!section.texts("scope").empty()) section.fail("scope", "is not for level L2: list names the call");
+  config.list = section.texts("list");
+  if (config.list.size() != 1 || !is_call_name(config.list[0], false))
+    section.fail("list", "must hold one call at level L2, such as \"Functional.linear.0.forward\"");
+  constexpr std::string_view kBackward = "backward";
+  std::string& name = config.list[0];
+  if (name.ends_with(kBackward)) name.replace(name.size() - kBackward.size(), kBackward.size(), "forward");
+}
+
+void read_kernel_statistics(const ConfigReader& section) {
+  const Json* mode = section.find("summary_mode");
+  if (mode == nullptr || !mode->is_array()) {
+    section.choice("summary_mode");
+    return;
+  }
+  for (const std::string& name : section.texts("summary_mode")) {
+    if (std::ranges::find(kKernelStatistics, name) == std::end(kKernelStatistics))
+      section.fail("summary_mode",
+                   fmt::format("\"{}\" is not one of {}", display(name), fmt::join(kKernelStatistics, ", ")));
+  }
+}
+
+/// Reads the section of a task at level L2: the kernels that the runtime of an NPU dumps for the front end.
+/// With PyTorch, the name of the call whose kernels are dumped becomes the only name in `config.list`.
+void read_kernels(const ConfigReader& common, const ConfigReader& section, Config& config) {
+  if (!config.by_runtime) return read_call(common, section, config);
+  if (config.task != Task::statistics && config.task != Task::tensor && config.task != Task::overflow_check &&
+      config.task != Task::exception_dump)
+    common.fail("task", "must be one of statistics, tensor, overflow_check, exception_dump at level L2");
+  config.list = section.texts("list");
+  const std::vector<std::string> modes = section.texts("data_mode");
+  for (const std::string& mode : modes) section.choice("data_mode", mode);
+  if (modes.size() > 1) section.fail("data_mode", "must hold one of all, input, output at level L2");
+  read_kernel_statistics(section);
+  for (const char* key : {"file_format", "device", "precision", "check_mode"}) section.choice(key);
 }
 
 /// The group of the keys in the task's section.
@@ -298,7 +371,7 @@ void read_load(const Json& section, const std::string& where, Config& config) {
   for (const std::string& name : modules) {
     const std::size_t number = name.rfind('.') + 1;
     if (!name.starts_with("Module.") || !name.substr(0, number).ends_with(".forward.") ||
-        number == name.size() || name.find_first_not_of("0123456789", number) != name.npos)
+        !is_digits(std::string_view(name).substr(number)))
       reader.fail("modules",
                   display(name) + " is not a call of a module, \"Module.<path>.<class>.forward.<number>\"");
   }
@@ -310,12 +383,6 @@ void read_load(const Json& section, const std::string& where, Config& config) {
 }
 
 }  // namespace
-
-bool is_api_name(std::string_view name) {
-  if (name.starts_with("Module.") || name.starts_with("Cell.")) return false;
-  const auto [api, number, direction] = last_parts(name);
-  return api.find('.') != api.npos && is_direction(direction) && is_call_number(number);
-}
 
 std::string_view name_of(Task task) {
   return kTaskNames[static_cast<std::size_t>(task)];

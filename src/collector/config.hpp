@@ -31,9 +31,6 @@ enum class RiskLevel : std::uint8_t { all, core, focus };
 std::string_view name_of(Task task);
 std::string_view name_of(Level level);
 
-/// True for the name that a dump gives to a call of an API: "Functional.linear.0.forward".
-bool is_api_name(std::string_view name);
-
 /// A wrong `scope` or `list`. It is a separate class so that users can distinguish it from other errors.
 class ScopeError : public Error {
  public:

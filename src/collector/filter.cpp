@@ -15,17 +15,6 @@ constexpr std::string_view kCorePrefixes[] = {"Distributed", "MindSpeed", "NPU"}
 
 constexpr std::size_t kMostPassed = 4096;
 
-/// Cuts "Torch.matmul.0.forward" to "Torch.matmul".
-std::string_view without_call(std::string_view entry) {
-  const std::size_t last = entry.rfind('.');
-  if (last == std::string_view::npos) return entry;
-  const std::string_view direction = entry.substr(last + 1);
-  if (direction != "forward" && direction != "backward") return entry;
-  const std::size_t number = entry.rfind('.', last - 1);
-  if (last == 0 || number == std::string_view::npos) return entry;
-  return dump::is_digits(entry.substr(number + 1, last - number - 1)) ? entry.substr(0, number) : entry;
-}
-
 bool is_module(std::string_view entry) {
   return entry.starts_with("Module.") || entry.starts_with("Cell.");
 }
@@ -37,7 +26,8 @@ bool is_backward_of_module(std::string_view entry) {
 }  // namespace
 
 RiskLevel Filter::risk_of(std::string_view name) const {
-  const std::string_view base = without_call(name);
+  const auto call = dump::parse_entry_name(name);
+  const std::string_view base = call && is_digits(call->call) ? call->base : name;
   const std::string_view operation = base.substr(base.rfind('.') + 1);
   if (const auto own = own_risks_.find(operation); own != own_risks_.end()) return own->second;
   if (std::ranges::binary_search(kCorePrefixes, base.substr(0, base.find('.')))) return RiskLevel::core;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/tensor_queue.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <system_error>
 #include <utility>
 
-#include "collector/no_signals.hpp"
 #include "collector/tensor_file.hpp"
 #include "support/crc32.hpp"
 #include "support/error.hpp"
@@ -24,6 +26,22 @@ constexpr std::size_t kWorthKeeping = std::size_t{128} << 10;  // larger blocks 
 constexpr std::size_t kMaxFailures = 20;
 // The size of pieces of a copy, so that the checksum finds the bytes in the processor's cache.
 constexpr std::size_t kCopyPiece = std::size_t{64} << 10;
+
+/// Blocks signals while a thread of the collector starts: signals are for the threads of the program.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
