@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -11,6 +10,7 @@
 
 #include "dump/names.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 
 namespace msprobe::collector {
 namespace {
@@ -31,11 +31,6 @@ struct NameTable {
 NameTable& table() {
   static NameTable* const kTable = new NameTable;
   return *kTable;
-}
-
-void append_number(std::string& out, std::uint32_t number) {
-  std::array<char, 16> digits;
-  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
 }  // namespace
@@ -79,9 +74,9 @@ void append_entry_name(std::string& out, const CollectedCall& call) {
   if (call.module) {
     out += direction;
     out += '.';
-    append_number(out, call.number);
+    append_json_integer(out, call.number);
   } else {
-    append_number(out, call.number);
+    append_json_integer(out, call.number);
     out += '.';
     out += direction;
   }

@@ -110,9 +110,8 @@ Shares shares_of(const TensorView& view, const std::vector<IntervalEnd>& bounds)
 
 void write_signs(const std::string& path, const TensorView& view) {
   OutputFile file(path);
-  const auto writer = formats::make_tensor_writer(
-      formats::OutputFormat::npy, file,
-      {{{}, tensor::DType::boolean, std::vector(view.shape.begin(), view.shape.begin() + view.rank)}});
+  const auto writer = formats::make_tensor_writer(formats::OutputFormat::npy, file,
+                                                  {{{}, tensor::DType::boolean, view.lengths()}});
   writer->begin(0);
   std::array<std::byte, 2048> signs;
   each_values(view, [&](std::span<const double> values) {
@@ -122,10 +121,6 @@ void write_signs(const std::string& path, const TensorView& view) {
   writer->end();
   writer->finish();
   file.commit();
-}
-
-std::string shape_text(const TensorView& view) {
-  return fmt::format("[{}]", fmt::join(view.shape.begin(), view.shape.begin() + view.rank, ", "));
 }
 
 }  // namespace
@@ -180,7 +175,7 @@ void GradientProbe::append(const GradientProbeConfig& config, const std::string&
   const Measured measured = gradient.count == 0 ? Measured() : measure(gradient);
   row += fmt::format(",{},{},{},", python_repr(measured.max), python_repr(measured.min),
                      python_repr(measured.norm));
-  append_csv_field(row, shape_text(gradient));
+  append_csv_field(row, fmt::format("[{}]", fmt::join(gradient.lengths(), ", ")));
   row += kLineEnd;
   if (config.level != GradientLevel::l0) {
     const std::string signs = fmt::format("{}/step{}", folder, step);

@@ -56,7 +56,7 @@ struct ReuseCache::Known {
         dtype(view.dtype),
         conjugate(view.conjugate),
         negative(view.negative),
-        shape(view.shape.begin(), view.shape.begin() + view.rank),
+        shape(view.lengths()),
         strides(view.strides.begin(), view.strides.begin() + view.rank),
         samples(samples_of(view)),
         owner(std::move(who)),

@@ -259,8 +259,7 @@ msprobe_status Session::fill_tensor(std::uint64_t slot, TensorView view) {
   if (!deferred) return MSPROBE_SKIP;
   crop(view, deferred->rules->slice);
   const TensorView& expected = deferred->there;
-  if (!deferred->kind.dtype || view.dtype != expected.dtype || view.rank != expected.rank ||
-      !std::equal(view.shape.begin(), view.shape.begin() + view.rank, expected.shape.begin()))
+  if (!deferred->kind.dtype || view.dtype != expected.dtype || view.lengths() != expected.lengths())
     throw InvalidCall("the dtype or shape of a tensor differs from the announced one");
   Keep keep;
   keep.possible = deferred->owner != nullptr;

@@ -40,8 +40,7 @@ std::uint32_t write_tensor_file(const std::string& path, const TensorView& view,
     throw IoError(display(path), "the name must end in .pt or .npy");
   const tensor::DType written = formats::written_dtype(*format, view.dtype).value();
   OutputFile file(path);
-  const auto writer = formats::make_tensor_writer(
-      *format, file, {{{}, written, std::vector(view.shape.begin(), view.shape.begin() + view.rank)}});
+  const auto writer = formats::make_tensor_writer(*format, file, {{{}, written, view.lengths()}});
   const bool widened = tensor::info(written).size != view.element_size();
   writer->begin(0, widened ? std::nullopt : crc);
   std::uint32_t sum = 0;

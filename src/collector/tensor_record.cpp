@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/tensor_record.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -128,11 +130,6 @@ void append_shape(std::string& out, int level, const TensorView& view) {
   out += ']';
 }
 
-void append_hex(std::string& out, std::uint64_t value, int digits) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[(value >> shift) & 15];
-}
-
 /// The numbers of one tensor, computed on demand, unless they are known from before.
 class TensorNumbers {
  public:
@@ -184,18 +181,14 @@ class TensorNumbers {
 
 /// The checksum as the record spells it.
 std::string checksum_text(SummaryMode summary, std::uint64_t value) {
-  std::string text = summary == SummaryMode::xor_ ? "\"0x" : "\"";
-  append_hex(text, value, summary == SummaryMode::xor_ ? 16 : 8);
-  text += '"';
-  return text;
+  return summary == SummaryMode::xor_ ? fmt::format("\"0x{:016x}\"", value)
+                                      : fmt::format("\"{:08x}\"", value);
 }
 
 /// Empty if there are no bytes to compute it from.
 std::string crc32_text(const TensorView& view, TensorNumbers& values) {
-  std::string text;
-  if (view.data == nullptr && view.count > 0) return text;
-  append_hex(text, view.count == 0 ? 0 : values.crc(), 8);
-  return text;
+  if (view.data == nullptr && view.count > 0) return {};
+  return fmt::format("{:08x}", view.count == 0 ? 0 : values.crc());
 }
 
 void append_xor(std::string& out, const RecordRules& rules, const TensorView& view) {

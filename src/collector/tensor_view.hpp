@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tensor/dtype.hpp"
 #include "tensor/strided.hpp"
@@ -26,6 +27,7 @@ struct TensorView {
 
   std::size_t element_size() const { return tensor::info(dtype).size; }
   std::uint64_t bytes() const { return count * element_size(); }
+  std::vector<std::int64_t> lengths() const { return {shape.begin(), shape.begin() + rank}; }
   /// True if the bytes at `data` are the elements themselves, in row-major order without gaps.
   bool plain() const;
 };

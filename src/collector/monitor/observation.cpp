@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/monitor/observation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -53,15 +55,6 @@ ObservedCell extremum(Extrema extrema, double real, std::int64_t integer) {
   return cell;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t length : shape) {
-    if (text.size() > 1) text += ", ";
-    text += std::to_string(length);
-  }
-  return text + "]";
-}
-
 }  // namespace
 
 Extrema extrema_of(tensor::DType dtype) {
@@ -83,7 +76,8 @@ Extrema extrema_of(tensor::DType dtype) {
 ObservedCell Observation::cell(MonitorStatistic statistic) const {
   if (statistic == MonitorStatistic::shape || statistic == MonitorStatistic::dtype) {
     if (held != HeldValue::tensor || folded > 1 || dtype.empty()) return {};
-    return text_cell(statistic == MonitorStatistic::dtype ? dtype : shape_text(shape));
+    return text_cell(statistic == MonitorStatistic::dtype ? dtype
+                                                          : fmt::format("[{}]", fmt::join(shape, ", ")));
   }
   if (held != HeldValue::tensor) return {};
   const bool empty = measured.count == 0;
@@ -135,7 +129,7 @@ Observation observe_view(const TensorView& view, std::optional<double> eps, std:
   Observation result;
   result.held = Observation::HeldValue::tensor;
   result.extrema = extrema_of(view.dtype);
-  result.shape.assign(view.shape.begin(), view.shape.begin() + view.rank);
+  result.shape = view.lengths();
   result.dtype = std::move(dtype);
   if (view.count == 0) return result;
   result.measured = measure_real(view, eps);

@@ -2,7 +2,6 @@
 #include "collector/monitor/row_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "series/event_file.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::collector::monitor {
@@ -35,19 +35,6 @@ double round_decimals(double value, int digits) {
   return std::isfinite(scaled) ? std::nearbyint(scaled) / power : value;
 }
 
-void append_whole(std::string& out, std::int64_t value) {
-  char digits[24];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
-
-void append_exact(std::string& out, const ObservedCell& cell) {
-  if (cell.kind == ObservedCell::ObservedType::natural) {
-    out += std::to_string(static_cast<std::uint64_t>(cell.integer));
-  } else {
-    append_whole(out, cell.integer);
-  }
-}
-
 void append_cell(std::string& out, const ObservedCell& cell, ColumnType type, int digits) {
   switch (cell.kind) {
     case ObservedCell::ObservedType::absent:
@@ -60,15 +47,17 @@ void append_cell(std::string& out, const ObservedCell& cell, ColumnType type, in
       out += cell.integer != 0 ? "True" : "False";
       return;
     case ObservedCell::ObservedType::integer:
+      if (type == ColumnType::real) break;
+      append_json_integer(out, cell.integer);
+      return;
     case ObservedCell::ObservedType::natural:
-      if (type != ColumnType::real) {
-        append_exact(out, cell);
-        return;
-      }
-      [[fallthrough]];
+      if (type == ColumnType::real) break;
+      append_json_integer(out, static_cast<std::uint64_t>(cell.integer));
+      return;
     case ObservedCell::ObservedType::real:
-      append_python_repr(out, round_decimals(cell.real, digits));
+      break;
   }
+  append_python_repr(out, round_decimals(cell.real, digits));
 }
 
 /// Rows that the Python tool puts into one data frame.
@@ -157,14 +146,14 @@ StepText v1_block(std::string_view file, const Rows& rows, const Batch& batch) {
     const DataFrame frame(together, batch);
     for (std::size_t i = 0; i < together.size(); ++i) {
       const SeriesInfo& info = *together[i]->series;
-      if (info.has_stage) append_whole(block.rows, info.stage);
+      if (info.has_stage) append_json_integer(block.rows, info.stage);
       block.rows += ',';
       append_csv_field(block.rows, info.name);
       block.rows += ',';
-      append_whole(block.rows, static_cast<std::int64_t>(batch.step));
+      append_json_integer(block.rows, batch.step);
       if (micro_steps) {
         block.rows += ',';
-        append_whole(block.rows, std::max(info.micro_step, 0));
+        append_json_integer(block.rows, std::max(info.micro_step, 0));
       }
       frame.append_cells(block.rows, i, settings.digits);
       block.rows += '\n';
@@ -187,16 +176,16 @@ StepText v2_block(const MonitorPart& part, const Rows& rows, std::uint64_t step)
   std::string& out = block.rows;
   for (const SeriesRow* row : rows) {
     const SeriesInfo& info = *row->series;
-    if (info.has_stage) append_whole(out, info.stage);
+    if (info.has_stage) append_json_integer(out, info.stage);
     out += ',';
-    append_whole(out, static_cast<std::int64_t>(step));
+    append_json_integer(out, step);
     out += ',';
     append_csv_field(out, info.name);
     out += ',';
     append_csv_field(out, info.scope);
     if (micro_steps) {
       out += ',';
-      append_whole(out, info.micro_step);
+      append_json_integer(out, info.micro_step);
     }
     for (const ObservedCell& cell : cells_of(*row, part.statistics)) {
       out += ',';
