@@ -77,29 +77,8 @@ Measured finish(const tensor::Statistics& statistics, std::uint64_t repetitions)
   return result;
 }
 
-/// Measures elements that the kernels accept unchanged. Elements below `small` count as small; without it
-/// they are not counted.
-template <typename T>
-Measured measure_native(const TensorView& view, std::uint32_t* crc,
-                        std::optional<T> small = std::numeric_limits<T>::min()) {
-  const VisitOrder walk = walk_in_memory(view);
-  tensor::StatisticsPass<T> pass(kernels(), small);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) == 0;
-  if (aligned) {
-    each_stretch(view, walk, SIZE_MAX, crc, [&](const std::byte* from, std::size_t n) {
-      pass.add(std::span(reinterpret_cast<const T*>(from), n));
-    });
-  } else {
-    std::array<T, kWidened> buffer;
-    each_stretch(view, walk, kWidened, crc, [&](const std::byte* from, std::size_t n) {
-      std::memcpy(buffer.data(), from, n * sizeof(T));
-      pass.add(std::span<const T>(buffer.data(), n));
-    });
-  }
-  return finish(pass.finish(), walk.repetitions);
-}
-
-/// Measures elements that widen(bytes, n, out) converts to a working type.
+/// Measures elements that widen(bytes, n, out) converts to a working type. Elements below `small` count as
+/// small; without it they are not counted.
 template <typename T, typename Widen>
 Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen,
                          std::optional<T> small = std::numeric_limits<T>::min()) {
@@ -109,6 +88,24 @@ Measured measure_widened(const TensorView& view, std::uint32_t* crc, Widen widen
   each_stretch(view, walk, kWidened, crc, [&](const std::byte* from, std::size_t n) {
     widen(from, n, buffer.data());
     pass.add(std::span<const T>(buffer.data(), n));
+  });
+  return finish(pass.finish(), walk.repetitions);
+}
+
+/// Measures elements that the kernels accept unchanged.
+template <typename T>
+Measured measure_native(const TensorView& view, std::uint32_t* crc,
+                        std::optional<T> small = std::numeric_limits<T>::min()) {
+  if (reinterpret_cast<std::uintptr_t>(view.data) % alignof(T) != 0) {
+    const auto copy = [](const std::byte* from, std::size_t n, T* out) {
+      std::memcpy(out, from, n * sizeof(T));
+    };
+    return measure_widened<T>(view, crc, copy, small);
+  }
+  const VisitOrder walk = walk_in_memory(view);
+  tensor::StatisticsPass<T> pass(kernels(), small);
+  each_stretch(view, walk, SIZE_MAX, crc, [&](const std::byte* from, std::size_t n) {
+    pass.add(std::span(reinterpret_cast<const T*>(from), n));
   });
   return finish(pass.finish(), walk.repetitions);
 }
@@ -125,22 +122,14 @@ Measured measure_small_integer(const TensorView& view, std::uint32_t* crc) {
                                        });
 }
 
-template <typename T>
-T modulus(T real, T imaginary) {
-  if constexpr (std::is_same_v<T, float>) {
-    const double re = real;
-    const double im = imaginary;
-    return static_cast<float>(std::sqrt(re * re + im * im));
-  } else {
-    return std::hypot(real, imaginary);
-  }
-}
-
 /// An infinite part makes the modulus infinite, even if the other is NaN.
 template <typename T>
 T complex_modulus(T real, T imaginary) {
   if (std::isinf(real) || std::isinf(imaginary)) return std::numeric_limits<T>::infinity();
-  return modulus(real, imaginary);
+  if constexpr (std::is_same_v<T, double>) return std::hypot(real, imaginary);
+  const double re = real;
+  const double im = imaginary;
+  return static_cast<T>(std::sqrt(re * re + im * im));
 }
 
 template <typename T>

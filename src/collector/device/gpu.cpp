@@ -147,37 +147,35 @@ void Gpu::unless_broken(Work work) {
   }
 }
 
-void Gpu::measure(void* stream, std::span<const TensorRequest> requests, const Take& take) {
-  unless_broken([&] { measure_locked(stream, requests, take); });
-}
-
 void Gpu::fetch(const Take& take) {
   unless_broken([&] {
     if (!pending_.empty()) fetch_locked(take);
   });
 }
 
-void Gpu::measure_locked(void* stream, std::span<const TensorRequest> requests, const Take& take) {
-  LaunchMemory& scratch = scratch_for(stream);
-  KernelLaunch some = launch_in(scratch);
-  for (const TensorRequest& request : requests) {
-    const std::optional<JobPlan> plan = make_plan(request.view, request.tasks);
-    if (!plan) throw GpuError("the kernel cannot measure this tensor");
-    const bool full = used_ + plan->count > kRows;
-    if (full || some.jobs + plan->count > kMostJobs) {
-      launch(scratch, some);
-      some = launch_in(scratch);
+void Gpu::measure(void* stream, std::span<const TensorRequest> requests, const Take& take) {
+  unless_broken([&] {
+    LaunchMemory& scratch = scratch_for(stream);
+    KernelLaunch some = launch_in(scratch);
+    for (const TensorRequest& request : requests) {
+      const std::optional<JobPlan> plan = make_plan(request.view, request.tasks);
+      if (!plan) throw GpuError("the kernel cannot measure this tensor");
+      const bool full = used_ + plan->count > kRows;
+      if (full || some.jobs + plan->count > kMostJobs) {
+        launch(scratch, some);
+        some = launch_in(scratch);
+      }
+      if (full) fetch_locked(take);
+      for (u32 job = 0; job < plan->count; ++job) add_job(some, plan->jobs[job], static_cast<u32>(used_++));
+      const collector::TensorView& view = request.view;
+      pending_.push_back({request.name,
+                          {view.dtype, view.count, plan->repetitions, view.negative},
+                          request.tasks,
+                          static_cast<std::uint8_t>(plan->count),
+                          view.bytes()});
     }
-    if (full) fetch_locked(take);
-    for (u32 job = 0; job < plan->count; ++job) add_job(some, plan->jobs[job], static_cast<u32>(used_++));
-    const collector::TensorView& view = request.view;
-    pending_.push_back({request.name,
-                        {view.dtype, view.count, plan->repetitions, view.negative},
-                        request.tasks,
-                        static_cast<std::uint8_t>(plan->count),
-                        view.bytes()});
-  }
-  launch(scratch, some);
+    launch(scratch, some);
+  });
 }
 
 void Gpu::fetch_locked(const Take& take) {

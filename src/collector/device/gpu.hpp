@@ -69,7 +69,6 @@ class Gpu {
   void launch(LaunchMemory& scratch, KernelLaunch& launch);
   /// Waits for all launches but for nothing else.
   void bring_rows(std::vector<TensorTally>& tallies);
-  void measure_locked(void* stream, std::span<const TensorRequest> requests, const Take& take);
   void fetch_locked(const Take& take);
   template <typename Work>
   void unless_broken(Work work);

@@ -240,24 +240,23 @@ struct Working<u64> {
   static MSPROBE_DEVICE u64 of(u64 bits) { return bits; }
 };
 
-struct Double {
-  using Work = double;
-  static constexpr u32 kSize = 8;
-  static constexpr bool kFloating = true;
+/// What the elements have in common that are read as numbers of type W.
+template <typename W, u32 size, bool floating = true>
+struct ElementOf {
+  using Work = W;
+  static constexpr u32 kSize = size;
+  static constexpr bool kFloating = floating;
+};
+
+struct Double : ElementOf<double, 8> {
   static MSPROBE_DEVICE double value(u64 bits) { return double_of(bits); }
 };
 
-struct Single {
-  using Work = float;
-  static constexpr u32 kSize = 4;
-  static constexpr bool kFloating = true;
+struct Single : ElementOf<float, 4> {
   static MSPROBE_DEVICE float value(u64 bits) { return float_of(static_cast<u32>(bits)); }
 };
 
-struct Bfloat16 {
-  using Work = float;
-  static constexpr u32 kSize = 2;
-  static constexpr bool kFloating = true;
+struct Bfloat16 : ElementOf<float, 2> {
   static MSPROBE_DEVICE float value(u64 bits) { return float_of(static_cast<u32>(bits) << 16); }
 };
 
@@ -265,10 +264,7 @@ enum class Highest { ieee, all_ones_is_nan, minus_zero_is_nan };
 
 /// Numbers of 8 and 16 bits whose exponent has few bits.
 template <u32 size, u32 fraction_bits, u32 bias, Highest highest>
-struct SmallFloat {
-  using Work = float;
-  static constexpr u32 kSize = size;
-  static constexpr bool kFloating = true;
+struct SmallFloat : ElementOf<float, size> {
   static MSPROBE_DEVICE float value(u64 bits) {
     const u32 code = static_cast<u32>(bits);
     const u32 sign_bit = 1U << (8 * size - 1);
@@ -297,10 +293,7 @@ using E4m3fnuz = SmallFloat<1, 3, 8, Highest::minus_zero_is_nan>;
 using E5m2fnuz = SmallFloat<1, 2, 16, Highest::minus_zero_is_nan>;
 
 /// Powers of two.
-struct E8m0fnu {
-  using Work = float;
-  static constexpr u32 kSize = 1;
-  static constexpr bool kFloating = true;
+struct E8m0fnu : ElementOf<float, 1> {
   static MSPROBE_DEVICE float value(u64 bits) {
     const u32 code = static_cast<u32>(bits);
     return float_of(code == 255 ? kFloatNan : code == 0 ? 0x00400000 : code << 23);
@@ -309,10 +302,7 @@ struct E8m0fnu {
 
 /// A complex number counts by its modulus, which is infinite if a part is.
 template <class Part>
-struct Complex {
-  using Work = float;
-  static constexpr u32 kSize = 2 * Part::kSize;
-  static constexpr bool kFloating = true;
+struct Complex : ElementOf<float, 2 * Part::kSize> {
   static MSPROBE_DEVICE float value(u64 bits) {
     const float infinity = float_of(kFloatInfinity);
     const float real = Part::value(bits & ((1ULL << (8 * Part::kSize)) - 1));
@@ -325,26 +315,9 @@ struct Complex {
   }
 };
 
-template <typename T>
-struct Integer {
-  using Work = i64;
-  static constexpr u32 kSize = sizeof(T);
-  static constexpr bool kFloating = false;
-  static MSPROBE_DEVICE i64 value(u64 bits) { return static_cast<T>(bits); }
-};
-
-struct Unsigned64 {
-  using Work = u64;
-  static constexpr u32 kSize = 8;
-  static constexpr bool kFloating = false;
-  static MSPROBE_DEVICE u64 value(u64 bits) { return bits; }
-};
-
-struct Boolean {
-  using Work = i64;
-  static constexpr u32 kSize = 1;
-  static constexpr bool kFloating = false;
-  static MSPROBE_DEVICE i64 value(u64 bits) { return bits != 0 ? 1 : 0; }
+template <typename T, typename W = i64>
+struct Integer : ElementOf<W, sizeof(T), false> {
+  static MSPROBE_DEVICE W value(u64 bits) { return static_cast<T>(bits); }
 };
 
 /// A group of elements, laid out as in memory.
@@ -709,7 +682,7 @@ MSPROBE_DEVICE void measure(const KernelLaunch& launch, Shared& shared, Place pl
         measure_chunk<Integer<signed char>>(launch, shared, place, chunk);
         break;
       case kUint64:
-        measure_chunk<Unsigned64>(launch, shared, place, chunk);
+        measure_chunk<Integer<u64, u64>>(launch, shared, place, chunk);
         break;
       case kUint32:
         measure_chunk<Integer<u32>>(launch, shared, place, chunk);
@@ -721,7 +694,7 @@ MSPROBE_DEVICE void measure(const KernelLaunch& launch, Shared& shared, Place pl
         measure_chunk<Integer<u8>>(launch, shared, place, chunk);
         break;
       case kBool:
-        measure_chunk<Boolean>(launch, shared, place, chunk);
+        measure_chunk<Integer<bool>>(launch, shared, place, chunk);
         break;
       case kComplex32:
         measure_chunk<Complex<Half>>(launch, shared, place, chunk);

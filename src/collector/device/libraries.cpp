@@ -168,10 +168,6 @@ class Program {
   int (*log_)(void*, char*) = nullptr;
 };
 
-}  // namespace
-
-namespace {
-
 /// The number of the architecture ("sm_90" is 90), or the highest of its generation below it that the
 /// compiler knows: code for that runs on it, too.
 std::string known_to(const Library& library, const std::string& architecture) {
