@@ -17,8 +17,7 @@ namespace msprobe::collector::monitor {
 struct SeriesInfo {
   const series::Quantity* quantity = nullptr;  // of layout 1
   std::size_t part = 0;                        // of layout 2: which of Settings::parts
-  bool has_stage = true;
-  bool is_call = false;  // of communication: calls in one step are folded
+  bool is_call = false;  // of communication: it has no stage, and calls in one step are folded
   std::int32_t stage = 0;
   std::int32_t micro_step = -1;  // -1: none
   std::string name;              // as its column has it

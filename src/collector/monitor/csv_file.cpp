@@ -21,16 +21,6 @@ constexpr std::size_t kLongestLine = 4096;
 
 }  // namespace
 
-AppendedFile::AppendedFile(AppendedFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
-
-AppendedFile& AppendedFile::operator=(AppendedFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
 void AppendedFile::open(const std::string& path, bool lines) {
   close();
   path_ = path;

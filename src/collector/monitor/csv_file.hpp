@@ -13,8 +13,6 @@ class AppendedFile {
  public:
   AppendedFile() = default;
   ~AppendedFile() { close(); }
-  AppendedFile(AppendedFile&& other) noexcept;
-  AppendedFile& operator=(AppendedFile&& other) noexcept;
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
 
@@ -23,7 +21,6 @@ class AppendedFile {
   void close() noexcept;
   bool is_open() const { return descriptor_ >= 0; }
   bool empty() const { return size_ == 0; }
-  const std::string& path() const { return path_; }
   /// The text up to the end of the first line; empty if that is longer than any header.
   std::string first_line() const;
   /// Throws IoError; then the file is unchanged.

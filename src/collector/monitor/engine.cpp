@@ -152,13 +152,11 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
     if (part == settings_->parts.end())
       throw series::SettingError("ValueError", "no monitor " + key.quantity);
     info.part = static_cast<std::size_t>(part - settings_->parts.begin());
-    info.has_stage = !part->communication;
     info.is_call = part->communication;
   } else {
     info.quantity = series::find_quantity(key.quantity);
     if (info.quantity == nullptr) throw series::SettingError("ValueError", "no quantity " + key.quantity);
     if (key.quantity == "comm") {
-      info.has_stage = false;
       info.is_call = true;
       info.tag = key.name + place + key.scope;
       info.name = info.tag;
@@ -179,11 +177,6 @@ std::uint32_t Engine::add_series(const SeriesKey& key) {
 Engine::EngineSeries& Engine::series_of(std::uint32_t id) {
   if (id >= series_.size()) throw std::out_of_range("unknown series number");
   return series_[id];
-}
-
-const SeriesInfo& Engine::info_of(std::uint32_t id) {
-  const std::lock_guard lock(mutex_);
-  return series_of(id).info;
 }
 
 bool Engine::hold(std::uint32_t id, Observation observation) {
@@ -235,7 +228,10 @@ bool Engine::observe(std::uint32_t id, const Measured& measured, std::optional<s
 }
 
 bool Engine::observe_values(std::uint32_t id, std::vector<double> values) {
-  const series::Quantity* const quantity = info_of(id).quantity;
+  const series::Quantity* const quantity = [&] {
+    const std::lock_guard lock(mutex_);
+    return series_of(id).info.quantity;
+  }();
   const bool own_columns = quantity != nullptr && !quantity->columns.empty();
   if (values.size() != (own_columns ? quantity->columns.size() : 1))
     throw series::SettingError("ValueError", "the number of values differs from the columns of the series");
@@ -316,8 +312,8 @@ void Engine::judge_row(const SeriesRow& row, EngineSeries& series) {
     hit.rank = rank_;
     hit.micro_step = std::max(series.info.micro_step, 0);
     hit.pp_stage = options_.pp_stage;
-    hit.vpp_stage = series.info.has_stage ? series.info.stage : 0;
-    hit.call_id = series.info.has_stage ? std::int64_t{row.held.call} : -1;
+    hit.vpp_stage = series.info.is_call ? 0 : series.info.stage;
+    hit.call_id = series.info.is_call ? -1 : std::int64_t{row.held.call};
     hit.first_of_tag = std::exchange(first, false);
     hits_.push_back(std::move(hit));
   }

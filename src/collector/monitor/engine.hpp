@@ -101,7 +101,6 @@ class Engine {
   MonitorOutput& output();
   std::string base_folder() const;
   EngineSeries& series_of(std::uint32_t id);
-  const SeriesInfo& info_of(std::uint32_t id);
 
   const EngineOptions options_;
   const std::string path_;

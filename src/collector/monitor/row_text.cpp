@@ -146,7 +146,7 @@ StepText v1_block(std::string_view file, const Rows& rows, const Batch& batch) {
     const DataFrame frame(together, batch);
     for (std::size_t i = 0; i < together.size(); ++i) {
       const SeriesInfo& info = *together[i]->series;
-      if (info.has_stage) append_json_integer(block.rows, info.stage);
+      if (!info.is_call) append_json_integer(block.rows, info.stage);
       block.rows += ',';
       append_csv_field(block.rows, info.name);
       block.rows += ',';
@@ -176,7 +176,7 @@ StepText v2_block(const MonitorPart& part, const Rows& rows, std::uint64_t step)
   std::string& out = block.rows;
   for (const SeriesRow* row : rows) {
     const SeriesInfo& info = *row->series;
-    if (info.has_stage) append_json_integer(out, info.stage);
+    if (!info.is_call) append_json_integer(out, info.stage);
     out += ',';
     append_json_integer(out, step);
     out += ',';

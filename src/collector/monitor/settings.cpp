@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "collector/config_reader.hpp"
-#include "collector/monitor/checks.hpp"
+#include "collector/monitor/settings_reader.hpp"
 #include "series/python_value.hpp"
 #include "series/setting_error.hpp"
 #include "support/byte_source.hpp"
@@ -37,14 +37,12 @@ std::string list_of(std::span<const std::string_view> names) {
   throw SettingError("TypeError", reason);
 }
 
-class V1Reader {
+class V1Reader : SettingsReader {
  public:
-  explicit V1Reader(const Json& configuration) : configuration_(configuration) {}
+  explicit V1Reader(const Json& configuration) : SettingsReader(configuration, 1) {}
 
   Settings read() {
-    settings_.layout = 1;
     Json& known = settings_.effective;
-    known = Json::object();
     read_targets();
     read_feature_targets();
     set_statistics(settings_, get("ops", Json::array({"norm"})));
@@ -65,18 +63,13 @@ class V1Reader {
     read_communication();
     read_axis_order();
     read_alerts();
-    read_window();
+    read_window(0, "100000000.0");
     read_append_output();
     read_format();
     return std::move(settings_);
   }
 
  private:
-  Json get(const char* key, const Json& fallback) const {
-    const auto found = configuration_.find(key);
-    return found == configuration_.end() ? fallback : *found;
-  }
-
   void warn(std::string text) { settings_.warnings.push_back(std::move(text)); }
 
   bool strict_boolean(const char* key) const {
@@ -193,16 +186,6 @@ class V1Reader {
     settings_.effective["alert"] = alert;
   }
 
-  void read_window() {
-    NumberChecks checks(configuration_, settings_.warnings);
-    settings_.window.start = checks.at_least("start_step", 0, 0, "0");
-    settings_.window.interval = checks.at_least("step_interval", 1, 1, "1");
-    settings_.window.times = checks.at_least("collect_times", 0, settings_.window.times, "100000000.0");
-    settings_.effective["start_step"] = settings_.window.start;
-    settings_.effective["step_interval"] = settings_.window.interval;
-    settings_.effective["collect_times"] = settings_.window.times;
-  }
-
   void read_append_output() {
     const Json value = get("append_output", Json::array());
     if (!value.is_array()) wrong_type("append_output should be a list");
@@ -221,9 +204,6 @@ class V1Reader {
     }
     settings_.effective["format"] = settings_.format == FileFormat::csv ? "csv" : "tensorboard";
   }
-
-  const Json& configuration_;
-  Settings settings_;
 };
 
 }  // namespace
@@ -247,10 +227,8 @@ void set_statistics(Settings& settings, const Json& value) {
   if (found.empty()) found.push_back(MonitorStatistic::norm);
   add(MonitorStatistic::shape);
   add(MonitorStatistic::dtype);
-  Json names = Json::array();
-  for (const MonitorStatistic one : found) names.push_back(std::string(name_of(one)));
+  settings.effective["ops"] = names_of(found);
   settings.statistics = std::move(found);
-  settings.effective["ops"] = std::move(names);
 }
 
 Json parse_configuration(std::string_view text, const std::string& name) {

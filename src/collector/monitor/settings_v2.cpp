@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "collector/monitor/checks.hpp"
-#include "collector/monitor/settings.hpp"
+#include "collector/monitor/settings_reader.hpp"
 #include "series/setting_error.hpp"
 #include "support/ascii.hpp"
 #include "support/text.hpp"
@@ -33,18 +32,17 @@ Json part_defaults(const std::string& word) {
           {"module_ranks", Json::array()}};
 }
 
-class V2Reader {
+class V2Reader : SettingsReader {
  public:
   V2Reader(const Json& configuration, const std::string& framework)
-      : configuration_(configuration), framework_(framework) {}
+      : SettingsReader(configuration, 2), framework_(framework) {}
 
   Settings read() {
-    settings_.layout = 2;
-    settings_.effective = Json::object();
     read_framework();
     read_output();
     read_ranks();
-    read_window();
+    read_window(1, "100000000");
+    read_end();
     read_steps_per_file();
     if (python_truth_of(get("async_write", false)))
       warn("async_write is not supported yet; falling back to sync writes.");
@@ -54,10 +52,6 @@ class V2Reader {
   }
 
  private:
-  Json get(const char* key, const Json& fallback) const {
-    const auto found = configuration_.find(key);
-    return found == configuration_.end() ? fallback : *found;
-  }
   void warn(const std::string& text) { settings_.warnings.push_back("[monitor_v2] " + text); }
 
   void read_framework() {
@@ -105,23 +99,16 @@ class V2Reader {
     settings_.effective["rank"] = settings_.ranks;
   }
 
-  void read_window() {
-    NumberChecks checks(configuration_, settings_.warnings);
+  void read_end() {
     Window& window = settings_.window;
-    window.start = checks.at_least("start_step", 0, 0, "0");
-    window.interval = checks.at_least("step_interval", 1, 1, "1");
-    window.times = checks.at_least("collect_times", 1, window.times, "100000000");
     std::uint64_t usual = 0;
     if (__builtin_mul_overflow(window.times, window.interval, &usual) ||
         __builtin_add_overflow(usual, window.start, &usual)) {
       usual = std::numeric_limits<std::uint64_t>::max();
     }
     const auto start = static_cast<std::int64_t>(std::min<std::uint64_t>(window.start, INT64_MAX));
-    window.stop = checks.at_least("stop_step", start, usual, "None");
-    settings_.effective["start_step"] = window.start;
+    window.stop = at_least("stop_step", start, usual, "None");
     settings_.effective["stop_step"] = window.stop;
-    settings_.effective["step_interval"] = window.interval;
-    settings_.effective["collect_times"] = window.times;
   }
 
   void read_steps_per_file() {
@@ -166,9 +153,7 @@ class V2Reader {
   Json read_part(const std::string& name, const std::string& word, const Json& options) {
     MonitorPart part{name, word == "cc", part_statistics(options)};
     Json known = options;
-    Json names = Json::array();
-    for (const MonitorStatistic one : part.statistics) names.push_back(std::string(name_of(one)));
-    known["ops"] = std::move(names);
+    known["ops"] = names_of(part.statistics);
     known["enabled"] = true;
     // The keys of communication may also be in an object inside, as in layout 1.
     if (const auto inner = known.find("cc_distribution"); inner != known.end() && inner->is_object()) {
@@ -227,9 +212,7 @@ class V2Reader {
     *eps = 1e-8;
   }
 
-  const Json& configuration_;
   const std::string& framework_;
-  Settings settings_;
 };
 
 }  // namespace
