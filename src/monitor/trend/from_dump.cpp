@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -131,9 +131,9 @@ class DumpTrend {
 
   /// How many micro steps the rank has in this step.
   std::int64_t add_rank(const RankOfStep& rank, std::int64_t step, std::int64_t begin) {
-    std::unique_ptr<MicroSteps> micro_steps;
+    std::optional<MicroSteps> micro_steps;
     try {
-      if (options_.micro_steps) micro_steps = read_micro_steps(*open_file(rank.folder + "/construct.json"));
+      if (options_.micro_steps) micro_steps.emplace(*open_file(rank.folder + "/construct.json"));
       row_.rank = rank.rank;
       const auto file = open_file(rank.folder + "/dump.json");
       dump::read_dump_json(*file, [&](std::string_view name, const Entry& entry) {
@@ -143,11 +143,9 @@ class DumpTrend {
           row_.step = begin + place.micro_step;
           row_.micro_step = place.call;
         }
-        add_entry(name, entry, micro_steps != nullptr);
+        add_entry(name, entry, micro_steps.has_value());
       });
-    } catch (const FormatError& error) {
-      report_.problems.emplace_back(error.what());
-    } catch (const IoError& error) {
+    } catch (const Error& error) {
       report_.problems.emplace_back(error.what());
     }
     return micro_steps ? micro_steps->count() : 1;

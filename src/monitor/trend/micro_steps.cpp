@@ -2,8 +2,6 @@
 #include "monitor/trend/micro_steps.hpp"
 
 #include <algorithm>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "dump/construct_json.hpp"
@@ -93,51 +91,39 @@ void fill_gaps(std::vector<std::int64_t>& steps) {
   }
 }
 
-class OwnMicroSteps final : public MicroSteps {
- public:
-  explicit OwnMicroSteps(const ByteSource& file) {
-    const OrderedConstruct construct = read_construct(file);
-    const bool numbered = construct.table.numbers_micro_steps();
-    const Roots roots(construct);
-    std::vector<std::int64_t> steps;
-    steps.reserve(construct.entries.size());
-    count_ = roots.count();
-    for (const std::string& entry : construct.entries) {
-      const std::string forward = forward_name(entry);
-      if (numbered) {
-        steps.push_back(construct.table.micro_step(forward));
-        count_ = std::max(count_, steps.back() + 1);
-      } else {
-        const std::vector<std::string> chain = construct.table.chain(forward);
-        steps.push_back(roots.of(chain.front()));
-      }
-    }
-    fill_gaps(steps);
-    std::unordered_map<std::string, std::int64_t> calls;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const std::string& entry = construct.entries[i];
-      const auto name = dump::parse_entry_name(entry);
-      if (!name || name->direction != Direction::forward || places_.contains(entry)) continue;
-      const std::int64_t call = calls[std::to_string(steps[i]) + " " + std::string(name->base)]++;
-      places_[entry] = {steps[i], call};
-    }
-  }
-
-  CallPlace place(std::string_view entry) const override {
-    const auto found = places_.find(forward_name(entry));
-    return found != places_.end() ? found->second : CallPlace{};
-  }
-  std::int64_t count() const override { return count_; }
-
- private:
-  std::unordered_map<std::string, CallPlace> places_;  // of forward passes
-  std::int64_t count_ = 1;
-};
-
 }  // namespace
 
-std::unique_ptr<MicroSteps> read_micro_steps(const ByteSource& construct) {
-  return std::make_unique<OwnMicroSteps>(construct);
+MicroSteps::MicroSteps(const ByteSource& file) {
+  const OrderedConstruct construct = read_construct(file);
+  const bool numbered = construct.table.numbers_micro_steps();
+  const Roots roots(construct);
+  std::vector<std::int64_t> steps;
+  steps.reserve(construct.entries.size());
+  count_ = roots.count();
+  for (const std::string& entry : construct.entries) {
+    const std::string forward = forward_name(entry);
+    if (numbered) {
+      steps.push_back(construct.table.micro_step(forward));
+      count_ = std::max(count_, steps.back() + 1);
+    } else {
+      const std::vector<std::string> chain = construct.table.chain(forward);
+      steps.push_back(roots.of(chain.front()));
+    }
+  }
+  fill_gaps(steps);
+  std::unordered_map<std::string, std::int64_t> calls;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string& entry = construct.entries[i];
+    const auto name = dump::parse_entry_name(entry);
+    if (!name || name->direction != Direction::forward || places_.contains(entry)) continue;
+    const std::int64_t call = calls[std::to_string(steps[i]) + " " + std::string(name->base)]++;
+    places_[entry] = {steps[i], call};
+  }
+}
+
+CallPlace MicroSteps::place(std::string_view entry) const {
+  const auto found = places_.find(forward_name(entry));
+  return found != places_.end() ? found->second : CallPlace{};
 }
 
 }  // namespace msprobe::monitor

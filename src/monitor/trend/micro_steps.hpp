@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "support/byte_source.hpp"
 
@@ -17,16 +18,18 @@ struct CallPlace {
   std::int64_t call = 0;  // of this operation or module in the micro step
 };
 
-class MicroSteps {
- public:
-  virtual ~MicroSteps() = default;
-  virtual CallPlace place(std::string_view entry) const = 0;
-  virtual std::int64_t count() const = 0;
-};
-
 /// A micro step begins where the first module without a parent is called again; the optimizer belongs to the
 /// last one. Where the file numbers them itself, that counts. Backward passes and gradients are where their
 /// forward pass is, and have its call.
-std::unique_ptr<MicroSteps> read_micro_steps(const ByteSource& construct);
+class MicroSteps {
+ public:
+  explicit MicroSteps(const ByteSource& construct);
+  CallPlace place(std::string_view entry) const;
+  std::int64_t count() const { return count_; }
+
+ private:
+  std::unordered_map<std::string, CallPlace> places_;  // of forward passes
+  std::int64_t count_ = 1;
+};
 
 }  // namespace msprobe::monitor

@@ -49,8 +49,6 @@ struct TrendRow {
 
 class TrendDatabase {
  public:
-  static constexpr std::size_t kMostStatistics = 64;
-
   /// Metrics and statistics need names that are plain words.
   TrendDatabase(const std::string& path, TrendPlan plan);
   /// If several rows have the same key, the last one counts.

@@ -66,29 +66,28 @@ constexpr const char* kConstruct = R"({
 })";
 
 TEST_CASE("a micro step begins where the first module is called again") {
-  const auto steps = read_micro_steps(*memory_source(std::string_view(kConstruct)));
-  CHECK(steps->count() == 2);
-  CHECK(place(*steps, "Functional.linear.1.forward") == "0/1");
-  CHECK(place(*steps, "Functional.linear.2.forward") == "1/0");
-  CHECK(place(*steps, "Functional.linear.2.backward") == "1/0");
-  CHECK(place(*steps, "Module.a.A.parameters_grad.1") == "1/0");
-  CHECK(place(*steps, "Module.b.B.backward.0") == "0/0");
-  CHECK(place(*steps, "Torch.full.1.forward") == "1/0");
-  CHECK(place(*steps, "Tensor.add_.0.forward") == "1/0");
-  CHECK(place(*steps, "Torch.unheard.0.forward") == "0/0");
+  const MicroSteps steps(*memory_source(std::string_view(kConstruct)));
+  CHECK(steps.count() == 2);
+  CHECK(place(steps, "Functional.linear.1.forward") == "0/1");
+  CHECK(place(steps, "Functional.linear.2.forward") == "1/0");
+  CHECK(place(steps, "Functional.linear.2.backward") == "1/0");
+  CHECK(place(steps, "Module.a.A.parameters_grad.1") == "1/0");
+  CHECK(place(steps, "Module.b.B.backward.0") == "0/0");
+  CHECK(place(steps, "Torch.full.1.forward") == "1/0");
+  CHECK(place(steps, "Tensor.add_.0.forward") == "1/0");
+  CHECK(place(steps, "Torch.unheard.0.forward") == "0/0");
 }
 
 TEST_CASE("numbers of micro steps in the file count, circles end") {
-  const auto numbered =
-      read_micro_steps(*memory_source(std::string_view(R"({"Module.a.A.forward.0": [null, 0],
+  const MicroSteps numbered(*memory_source(std::string_view(R"({"Module.a.A.forward.0": [null, 0],
       "Module.a.A.forward.1": [null, 3], "Module.b.B.forward.0": ["Module.a.A.forward.1", 3]})")));
-  CHECK(numbered->count() == 4);
-  CHECK(place(*numbered, "Module.b.B.forward.0") == "3/0");
+  CHECK(numbered.count() == 4);
+  CHECK(place(numbered, "Module.b.B.forward.0") == "3/0");
   const auto source = memory_source(std::string_view(
       R"({"Module.a.A.forward.0": "Module.b.B.forward.0", "Module.b.B.forward.0": "Module.a.A.forward.0"})"));
-  const auto circle = read_micro_steps(*source);
-  CHECK(circle->count() == 1);
-  CHECK(place(*circle, "Module.a.A.forward.0") == "0/0");
+  const MicroSteps circle(*source);
+  CHECK(circle.count() == 1);
+  CHECK(place(circle, "Module.a.A.forward.0") == "0/0");
 }
 
 }  // namespace
