@@ -15,13 +15,10 @@ using series::Json;
 constexpr std::uint64_t kMostConfiguration = std::uint64_t{10} << 20;
 
 Json parse_configuration(const std::string& path) {
-  int depth = 0;
   constexpr int kMostDepth = 64;
   bool deep = false;
-  const auto shallow = [&](int /*level*/, Json::parse_event_t event, Json& /*value*/) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start)
-      deep |= ++depth > kMostDepth;
-    if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end) --depth;
+  const auto shallow = [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
+    deep |= depth > kMostDepth;
     return !deep;
   };
   Json json = Json::parse(read_all(*open_file(path), kMostConfiguration), shallow, false);

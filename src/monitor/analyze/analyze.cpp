@@ -114,9 +114,7 @@ AlertRanking rank_alerts_in(const MonitorAnalyzeOptions& options) {
       } else {
         ranking.coverage.miss("records of its alerts could not be read", path);
       }
-    } catch (const FormatError& error) {
-      ranking.problems.emplace_back(error.what());
-    } catch (const IoError& error) {
+    } catch (const Error& error) {
       ranking.problems.emplace_back(error.what());
     }
   }

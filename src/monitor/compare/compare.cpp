@@ -96,7 +96,11 @@ class SeriesJudge {
       if (!steps.empty()) {
         result.from = steps.front();
         result.to = steps.back();
-        const PartingRule rule = rule_for(a, result.statistic, ours, tolerance_);
+        result.resolution = resolution_of(ours);
+        const PartingRule rule{.tolerance = tolerance_,
+                               .rounding = rounding_of(a.dtype),
+                               .resolution = result.resolution,
+                               .counts_nans = result.statistic == "nans"};
         result.course = judge(ours, theirs, rule);
         step = steps[result.course.at];
         if (const auto found = onset(ours, theirs, rule)) {
@@ -111,7 +115,6 @@ class SeriesJudge {
         result.a = ours[result.course.at];
         result.b = theirs[result.course.at];
         result.first_unequal = steps[result.course.first_unequal];
-        result.resolution = resolution_of(ours);
         const auto any = [&](auto&& is) { return std::ranges::any_of(ours, is); };
         result.endless = result.resolution == 0 && any([](double value) {
                            return std::isfinite(value) && value != std::nearbyint(value);
@@ -181,11 +184,6 @@ void cover(const std::vector<SeriesResult>& statistics, std::size_t columns, Cov
   }
 }
 
-void note_steps(const Track& track, std::int64_t& last) {
-  if (track.steps.empty()) return;
-  last = std::max(last, track.steps.back());
-}
-
 }  // namespace
 
 void ComparisonBuilder::take(const TrackPairs& group) {
@@ -201,8 +199,10 @@ void ComparisonBuilder::take(const TrackPairs& group) {
   }
   note_statistics(group);
   for (const Tracks* side : {&group.a, &group.b}) {
-    for (const Track& track : side->tracks)
-      note_steps(track, side == &group.a ? found_.last_a : found_.last_b);
+    std::int64_t& last = side == &group.a ? found_.last_a : found_.last_b;
+    for (const Track& track : side->tracks) {
+      if (!track.steps.empty()) last = std::max(last, track.steps.back());
+    }
     miss_unread(*side, columns, found_.coverage);
     found_.warnings.insert(found_.warnings.end(), side->warnings.begin(), side->warnings.end());
     found_.problems.insert(found_.problems.end(), side->problems.begin(), side->problems.end());
@@ -377,16 +377,6 @@ void ComparisonBuilder::note_statistics(const TrackPairs& group) {
   };
   note(group.a, group.b, "first");
   note(group.b, group.a, "second");
-}
-
-PartingRule rule_for(const Track& a, const std::string& statistic, std::span<const double> values,
-                     double tolerance) {
-  PartingRule rule;
-  rule.tolerance = tolerance;
-  rule.rounding = rounding_of(a.dtype);
-  rule.resolution = resolution_of(values);
-  rule.counts_nans = statistic == "nans";
-  return rule;
 }
 
 TakesStatistic ChosenStatistics::filter() const {

@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,10 +111,6 @@ struct MonitorComparison {
   /// Series with a common step.
   std::size_t compared() const { return parted + passing + unequal + identical + unknown; }
 };
-
-/// The rule for judging a statistic of a pair of tracks.
-PartingRule rule_for(const Track& a, const std::string& statistic, std::span<const double> values,
-                     double tolerance);
 
 /// Judges one group of tracks after another.
 class ComparisonBuilder {

@@ -125,9 +125,7 @@ FileNotes visit_rows(const SeriesFile& file, const RowVisit& visit) {
   const auto reads = [&](const auto& step) {
     try {
       return step();
-    } catch (const FormatError& error) {
-      notes.problem = error.what();
-    } catch (const IoError& error) {
+    } catch (const Error& error) {
       notes.problem = error.what();
     }
     return false;

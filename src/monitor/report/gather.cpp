@@ -24,11 +24,16 @@ constexpr double kNoValue = NAN;
 /// The numbers of a row at the steps of its block.
 using Aligned = Curve::CurveRun;
 
-Aligned align(const Track* track, std::size_t statistic, const std::vector<std::int64_t>& steps) {
+/// `track`: of that side, or null.
+Aligned align(const Tracks& side, const Track* track, const std::string& statistic,
+              const std::vector<std::int64_t>& steps) {
   Aligned row{std::vector<double>(steps.size(), kNoValue), std::vector<bool>(steps.size())};
-  if (track == nullptr) return row;
+  const auto found = std::ranges::find(side.statistics, statistic);
+  if (track == nullptr || found == side.statistics.end()) return row;
+  const std::vector<double>& values =
+      track->values[static_cast<std::size_t>(found - side.statistics.begin())];
   for (const auto& [from, to] : common_steps(track->steps, steps)) {
-    row.values[to] = track->values[statistic][from];
+    row.values[to] = values[from];
     row.there[to] = !is_no_number(row.values[to]);
   }
   return row;
@@ -214,21 +219,13 @@ class CurvePacker {
       if (std::find(statistics.begin(), statistics.end(), statistic) == statistics.end())
         statistics.push_back(statistic);
     }
-    for (const std::string& statistic : statistics) {
-      const bool is_first = statistic == statistics.front();
-      pack_statistic(group, block, pairs, steps, statistic, is_first);
-    }
+    for (const std::string& statistic : statistics)
+      pack_statistic(group, block, pairs, steps, statistic, statistic == statistics.front());
     data_.blocks.push_back(std::move(block));
   }
 
   void pack_statistic(const TrackPairs& group, QuantityRows& block, const std::vector<TrackPair>& pairs,
                       const std::vector<std::int64_t>& steps, const std::string& statistic, bool is_first) {
-    const auto place_in = [&](const Tracks& side) {
-      return static_cast<std::size_t>(std::find(side.statistics.begin(), side.statistics.end(), statistic) -
-                                      side.statistics.begin());
-    };
-    const std::size_t in_a = place_in(group.a);
-    const std::size_t in_b = place_in(group.b);
     PackedStatistic packed;
     packed.name = statistic;
     packed.scales.resize(pairs.size());
@@ -236,9 +233,8 @@ class CurvePacker {
     std::vector<std::vector<std::vector<std::uint16_t>>> slots(pairs.size());
     std::vector<std::vector<std::optional<Outbreak>>> found(pairs.size());
     parallel_blocks(pairs.size(), [&](std::size_t i) {
-      const Aligned a = align(in_a < group.a.statistics.size() ? pairs[i].a : nullptr, in_a, steps);
-      const Aligned b =
-          two_ ? align(in_b < group.b.statistics.size() ? pairs[i].b : nullptr, in_b, steps) : Aligned{};
+      const Aligned a = align(group.a, pairs[i].a, statistic, steps);
+      const Aligned b = two_ ? align(group.b, pairs[i].b, statistic, steps) : Aligned{};
       packed.scales[i] = scale_of(present(a), present(b));
       slots[i].resize(codes.size());
       append_codes(slots[i][0], a, packed.scales[i], block.width);
@@ -253,7 +249,7 @@ class CurvePacker {
       bytes_ += packed.cells.back().size() * 4 / 3;
     }
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (statistic == "norm" || is_first) note_curve(group, pairs[i], in_a, in_b);
+      if (statistic == "norm" || is_first) note_curve(group, pairs[i], statistic);
       for (std::size_t run = 0; run < found[i].size(); ++run)
         note_outbreak(group, block, pairs[i], i, statistic, run, found[i][run], steps);
     }
@@ -282,7 +278,7 @@ class CurvePacker {
     return track.name.find("loss") != std::string::npos || track.shape == "[]" || track.shape == "()";
   }
 
-  void note_curve(const TrackPairs& group, const TrackPair& pair, std::size_t in_a, std::size_t in_b) {
+  void note_curve(const TrackPairs& group, const TrackPair& pair, const std::string& statistic) {
     const Track& track = pair.any();
     if (track.quantity != "actv" || !is_like_loss(track) || data_.curves.size() >= kMostCurves) return;
     const bool known = std::ranges::any_of(
@@ -293,9 +289,8 @@ class CurvePacker {
     curve.quantity = track.quantity;
     curve.rank = group.rank;
     curve.steps = steps_of({pair});
-    curve.runs.push_back(align(in_a < group.a.statistics.size() ? pair.a : nullptr, in_a, curve.steps));
-    if (two_)
-      curve.runs.push_back(align(in_b < group.b.statistics.size() ? pair.b : nullptr, in_b, curve.steps));
+    curve.runs.push_back(align(group.a, pair.a, statistic, curve.steps));
+    if (two_) curve.runs.push_back(align(group.b, pair.b, statistic, curve.steps));
     data_.curves.push_back(std::move(curve));
   }
 
