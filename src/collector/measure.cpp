@@ -122,33 +122,32 @@ Measured measure_small_integer(const TensorView& view, std::uint32_t* crc) {
                                        });
 }
 
+/// Measures complex numbers by the number that combine(real, imaginary) makes of each.
+template <typename T, typename Combine>
+Measured measure_complex(const TensorView& view, std::uint32_t* crc, Combine combine,
+                         std::optional<T> small = std::numeric_limits<T>::min()) {
+  return measure_widened<T>(
+      view, crc,
+      [&](const std::byte* from, std::size_t n, T* out) {
+        std::array<double, 2 * kWidened> parts;
+        tensor::to_double(view.dtype, std::span(from, n * view.element_size()),
+                          std::span(parts.data(), 2 * n));
+        for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(combine(parts[2 * i], parts[2 * i + 1]));
+      },
+      small);
+}
+
 /// An infinite part makes the modulus infinite, even if the other is NaN.
 template <typename T>
-T complex_modulus(T real, T imaginary) {
-  if (std::isinf(real) || std::isinf(imaginary)) return std::numeric_limits<T>::infinity();
-  if constexpr (std::is_same_v<T, double>) return std::hypot(real, imaginary);
-  const double re = real;
-  const double im = imaginary;
-  return static_cast<T>(std::sqrt(re * re + im * im));
+double modulus(double real, double imaginary) {
+  if (std::isinf(real) || std::isinf(imaginary)) return std::numeric_limits<double>::infinity();
+  return std::is_same_v<T, float> ? std::sqrt(real * real + imaginary * imaginary)
+                                  : std::hypot(real, imaginary);
 }
 
-template <typename T>
-Measured measure_complex(const TensorView& view, std::uint32_t* crc) {
-  return measure_widened<T>(view, crc, [](const std::byte* from, std::size_t n, T* out) {
-    for (std::size_t i = 0; i < n; ++i) {
-      std::array<T, 2> parts;
-      std::memcpy(parts.data(), from + i * sizeof parts, sizeof parts);
-      out[i] = complex_modulus(parts[0], parts[1]);
-    }
-  });
-}
-
-Measured measure_complex32(const TensorView& view, std::uint32_t* crc) {
-  return measure_widened<float>(view, crc, [](const std::byte* from, std::size_t n, float* out) {
-    std::array<float, 2 * kWidened> parts;
-    tensor::to_float(DType::float16, std::span(from, 4 * n), std::span(parts.data(), 2 * n));
-    for (std::size_t i = 0; i < n; ++i) out[i] = complex_modulus(parts[2 * i], parts[2 * i + 1]);
-  });
+/// A NaN in the imaginary part makes the element NaN.
+double real_part(double real, double imaginary) {
+  return std::isnan(imaginary) ? imaginary : real;
 }
 
 Measured measure_boolean(const TensorView& view, std::uint32_t* crc) {
@@ -207,25 +206,14 @@ Measured measure_as_stored(const TensorView& view, std::uint32_t* crc) {
     case DType::boolean:
       return measure_boolean(view, crc);
     case DType::complex32:
-      return measure_complex32(view, crc);
     case DType::complex64:
-      return measure_complex<float>(view, crc);
+      return measure_complex<float>(view, crc, modulus<float>);
     case DType::complex128:
-      return measure_complex<double>(view, crc);
+      return measure_complex<double>(view, crc, modulus<double>);
     default:
       break;
   }
   return measure_narrow_float(view, crc, std::numeric_limits<float>::min());
-}
-
-/// Takes the first of two numbers; a NaN in the second one makes the element NaN.
-template <typename T>
-void take_real_parts(const std::byte* from, std::size_t n, T* out) {
-  for (std::size_t i = 0; i < n; ++i) {
-    std::array<T, 2> parts;
-    std::memcpy(parts.data(), from + i * sizeof parts, sizeof parts);
-    out[i] = std::isnan(parts[1]) ? parts[1] : parts[0];
-  }
 }
 
 Measured measure_real_elements(const TensorView& view, std::optional<double> eps) {
@@ -237,18 +225,10 @@ Measured measure_real_elements(const TensorView& view, std::optional<double> eps
     case DType::float32:
       return measure_native<float>(view, nullptr, narrow);
     case DType::complex128:
-      return measure_widened<double>(view, nullptr, take_real_parts<double>, eps);
+      return measure_complex<double>(view, nullptr, real_part, eps);
     case DType::complex64:
-      return measure_widened<float>(view, nullptr, take_real_parts<float>, narrow);
     case DType::complex32:
-      return measure_widened<float>(
-          view, nullptr,
-          [](const std::byte* from, std::size_t n, float* out) {
-            std::array<float, 2 * kWidened> parts;
-            tensor::to_float(DType::float16, std::span(from, 4 * n), std::span(parts.data(), 2 * n));
-            take_real_parts<float>(reinterpret_cast<const std::byte*>(parts.data()), n, out);
-          },
-          narrow);
+      return measure_complex<float>(view, nullptr, real_part, narrow);
     default:
       break;
   }
