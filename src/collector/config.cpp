@@ -256,6 +256,7 @@ KeyGroup place_of(const Config& config) {
   if (config.by_runtime) return KeyGroup::kernels;
   return config.task == Task::free_benchmark ? KeyGroup::free_benchmark
          : config.task == Task::acc_check    ? KeyGroup::acc_check
+         : config.task == Task::grad_probe   ? KeyGroup::grad_probe
                                              : KeyGroup::task;
 }
 

@@ -193,48 +193,33 @@ std::string unknown(std::span<const std::string_view> keys, std::string_view key
   return "is not a key and has no effect" + (near.empty() ? "" : ": did you mean \"" + near + "\"?");
 }
 
-void note_unknown(const nlohmann::ordered_json& section, std::string_view name, KeyGroup place,
-                  Notes& notes) {
-  for (const auto& [key, value] : section.items()) {
-    if (!holds(place, key) && !is_remark(key)) notes.add(name, key, unknown(names_of(place), key));
-  }
-}
-
-void note_online_check(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
-  for (const auto& [key, value] : section.items()) {
-    if (key == "is_benchmark_device") {
-      if (!value.is_null())
-        notes.add(task, key,
-                  "has no effect: references are computed where `reference` or the server's -d says");
-    } else if (key == "is_online") {
-      if (value == false)
-        notes.add(task, key, "false has no effect: task acc_check judges a running training");
-    } else if (!holds(KeyGroup::acc_check, key) && !is_remark(key)) {
-      notes.add(task, key, unknown(names_of(KeyGroup::acc_check), key));
-    }
-  }
-}
-
 bool is_empty(const nlohmann::ordered_json& value) {
   return value.empty() /* null, too */ || (value.is_string() && value.get_ref<const std::string&>().empty());
 }
 
-void note_kernels(const nlohmann::ordered_json& section, std::string_view task, Notes& notes) {
+/// Notes the keys in a section with keys of its own.
+void note_own_keys(const nlohmann::ordered_json& section, std::string_view task, KeyGroup place,
+                   Notes& notes) {
   for (const auto& [key, value] : section.items()) {
-    if (holds(KeyGroup::kernels, key) || is_remark(key)) continue;
-    if (!holds(KeyGroup::task, key))
-      notes.add(task, key, unknown(names_of(KeyGroup::kernels), key));
-    else if (!is_empty(value))
-      notes.add(task, key, "has no effect at level L2 of MindSpore");
+    if (holds(place, key) || is_remark(key)) continue;
+    if (place == KeyGroup::acc_check && key == "is_benchmark_device") {
+      if (!value.is_null())
+        notes.add(task, key,
+                  "has no effect: references are computed where `reference` or the server's -d says");
+    } else if (place == KeyGroup::acc_check && key == "is_online") {
+      if (value == false)
+        notes.add(task, key, "false has no effect: task acc_check judges a running training");
+    } else if (place == KeyGroup::kernels && holds(KeyGroup::task, key)) {
+      if (!is_empty(value)) notes.add(task, key, "has no effect at level L2 of MindSpore");
+    } else {
+      notes.add(task, key, unknown(names_of(place), key));
+    }
   }
 }
 
 void note_section(const nlohmann::ordered_json& section, std::string_view task, KeyGroup place,
                   Notes& notes) {
-  if (place == KeyGroup::kernels) return note_kernels(section, task, notes);
-  if (task == "free_benchmark") return note_unknown(section, task, KeyGroup::free_benchmark, notes);
-  if (task == "grad_probe") return note_unknown(section, task, KeyGroup::grad_probe, notes);
-  if (task == "acc_check") return note_online_check(section, task, notes);
+  if (place != KeyGroup::task) return note_own_keys(section, task, place, notes);
   std::string online;
   for (const auto& [key, value] : section.items()) {
     if (std::ranges::find(kOnline, key) != std::end(kOnline)) {
@@ -327,7 +312,7 @@ std::vector<std::string> keys_without_effect(const nlohmann::ordered_json& root,
     }
   }
   if (const auto load = root.find("load"); load != root.end() && load->is_object())
-    note_unknown(*load, "load", KeyGroup::load, notes);
+    note_own_keys(*load, "load", KeyGroup::load, notes);
   return lines;
 }
 
