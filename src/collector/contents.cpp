@@ -112,19 +112,14 @@ std::string Recorder::tensor_folder(std::uint64_t serial) const {
 }
 
 msprobe_status Recorder::fill_slot(std::uint64_t number, const DeviceResults& results) {
-  return fill_slot(number,
-                   [&](const Deferred& deferred) { fill(deferred, late_texts(deferred, results, rules_)); });
+  const Deferred* deferred = find_slot(number);
+  return deferred == nullptr ? MSPROBE_SKIP : fill_slot(number, late_texts(*deferred, results, rules_));
 }
 
 msprobe_status Recorder::fill_slot(std::uint64_t number, LateTexts texts) {
-  return fill_slot(number, [&](const Deferred& deferred) { fill(deferred, std::move(texts)); });
-}
-
-template <typename Fill>
-msprobe_status Recorder::fill_slot(std::uint64_t number, Fill fill_with) {
   const auto found = slots_.find(number);
   if (found == slots_.end()) return MSPROBE_SKIP;
-  fill_with(found->second);
+  fill(found->second, std::move(texts));
   slots_.erase(found);
   if (!step_) return MSPROBE_SKIP;
   step_->changed = true;

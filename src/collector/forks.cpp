@@ -15,16 +15,17 @@ std::atomic<std::uint64_t> g_forks{0};
 
 }  // namespace
 
-void watch_forks() {
+OwnProcess::OwnProcess() {
   static const int kWatching = ::pthread_atfork(lock_names, unlock_names, [] {
     unlock_names();
     ++g_forks;
   });
   if (kWatching != 0) throw Error("cannot detect forks of the process");
+  forks_ = g_forks.load(std::memory_order_relaxed);
 }
 
-std::uint64_t fork_count() {
-  return g_forks.load(std::memory_order_relaxed);
+bool OwnProcess::left() const {
+  return forks_ != g_forks.load(std::memory_order_relaxed);
 }
 
 }  // namespace msprobe::collector

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts forks. A child made by fork() records nothing, because the open session belongs to its parent.
+// Detects forks. A child made by fork() records nothing, because what is open belongs to its parent.
 #pragma once
 
 #include <cstdint>
 
 namespace msprobe::collector {
 
-/// Starts to count.
-void watch_forks();
-/// The number of forks that led to this process.
-std::uint64_t fork_count();
+/// The process in which it is made.
+class OwnProcess {
+ public:
+  OwnProcess();
+  /// True in a child that was forked since.
+  bool left() const;
+
+ private:
+  std::uint64_t forks_;  // that led to the process
+};
 
 }  // namespace msprobe::collector

@@ -146,8 +146,6 @@ class Recorder {
   std::string header(const ProgramPosition& place) const;
   Builder::Target new_target() const;
   msprobe_status put(const Builder::Target& target, MemberText section);
-  template <typename Fill>
-  msprobe_status fill_slot(std::uint64_t number, Fill fill_with);
   static std::uint64_t next_serial();
   msprobe_status close_step();
   /// The data that the files of the open step lack.

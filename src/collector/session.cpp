@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "collector/c_tensor.hpp"
-#include "collector/forks.hpp"
 #include "collector/last_error.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -33,10 +32,8 @@ bool other_settings(const Config& a, const Config& b) {
 
 Session::Session(Config config, const ConfigOrigin& origin)
     : recorder_(origin.framework, origin.suffix), overrides_(origin.overrides) {
-  watch_forks();
   std::error_code gone;  // if set, a relative path is rejected
   overrides_.folder = std::filesystem::current_path(gone).string();
-  child_ = fork_count();
   enabled_ = config.dump_enable.value_or(true);
   recorder_.adopt(std::move(config));
   if (origin.path.empty()) return;
@@ -55,10 +52,6 @@ msprobe_status Session::close() {
   recorder_.run(false);
   gradients_.finish();
   return recorder_.end_step();
-}
-
-bool Session::orphaned() const {
-  return child_ != fork_count();
 }
 
 bool Session::step_listed() const {
@@ -327,23 +320,21 @@ void Session::get_info(msprobe_info& info) {
 const char* Session::setting(const char* key) {
   const std::lock_guard lock(mutex_);
   thread_local std::string value;
+  const auto show = [](const nlohmann::json& found) {
+    value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
   if (std::string_view(key) == "unmatched") {
     const Filter& filter = recorder_.filter();
-    const nlohmann::json found = {{"names", filter.unmatched()}, {"passed", filter.passed()}};
-    value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    show({{"names", filter.unmatched()}, {"passed", filter.passed()}});
   } else if (std::string_view(key) == "lost") {
     const LostData losses = recorder_.losses();
-    const std::string& reason = losses.reason.empty() ? gradients_.reason() : losses.reason;
-    const nlohmann::json found = {{"entries", losses.entries + gradients_.lost()},
-                                  {"files", losses.files},
-                                  {"no_steps", losses.no_steps},
-                                  {"reason", reason}};
-    value = found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    show({{"entries", losses.entries + gradients_.lost()},
+          {"files", losses.files},
+          {"no_steps", losses.no_steps},
+          {"reason", losses.reason.empty() ? gradients_.reason() : losses.reason}});
   } else if (std::string_view(key) == "kept") {
     const KeptEntries kept = recorder_.kept();
-    value = nlohmann::json{{"entries", kept.entries + gradients_.kept()},
-                           {"steps", kept.steps + gradients_.steps()}}
-                .dump();
+    show({{"entries", kept.entries + gradients_.kept()}, {"steps", kept.steps + gradients_.steps()}});
   } else {
     value = recorder_.config().setting(key);
   }

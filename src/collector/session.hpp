@@ -14,6 +14,7 @@
 #include "collector/builder.hpp"
 #include "collector/config.hpp"
 #include "collector/file_stamp.hpp"
+#include "collector/forks.hpp"
 #include "collector/recorder.hpp"
 #include "collector/reuse.hpp"
 #include "msprobe/collector.h"
@@ -35,7 +36,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// True in a child that was forked while the session was open.
-  bool orphaned() const;
+  bool orphaned() const { return process_.left(); }
 
   msprobe_status start(msprobe_decision& decision, bool& first_time);
   msprobe_status stop();
@@ -88,10 +89,10 @@ class Session {
   bool step_listed() const;
   bool rank_listed() const;
 
+  const OwnProcess process_;
   ReuseCache reuse_;
   std::mutex mutex_;
   Recorder recorder_;
-  std::uint64_t child_;  // the number of forks that led to the process that opened it
   std::uint64_t loop_ = 0;
   std::uint64_t init_step_ = 0;
   std::int64_t rank_ = -1;

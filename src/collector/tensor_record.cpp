@@ -233,23 +233,15 @@ void append_numbers(std::string& out, int level, const NumberTraits& kind, const
     }
     return;
   }
-  const bool scalar = kind.scalar && !kind.array && type != DTypeKind::complex;
-  if (type == DTypeKind::integer) {
-    numbers.integer("Max", dtype, measured->integer_max);
-    numbers.integer("Min", dtype, measured->integer_min);
-    if (scalar) {
-      numbers.integer("Mean", dtype, measured->integer_max);
-      numbers.integer("Norm", dtype, measured->integer_max);
-      return;
-    }
-  } else {
-    numbers.real("Max", measured->max);
-    numbers.real("Min", measured->min);
-    if (scalar) {
-      numbers.real("Mean", measured->max);
-      numbers.real("Norm", measured->max);
-      return;
-    }
+  const auto element = [&](std::string_view key, double real, std::int64_t integer) {
+    type == DTypeKind::integer ? numbers.integer(key, dtype, integer) : numbers.real(key, real);
+  };
+  element("Max", measured->max, measured->integer_max);
+  element("Min", measured->min, measured->integer_min);
+  if (kind.scalar && !kind.array && type != DTypeKind::complex) {
+    element("Mean", measured->max, measured->integer_max);
+    element("Norm", measured->max, measured->integer_max);
+    return;
   }
   // NumPy's results have the array's own type.
   const DType rounded = rounding(dtype, {rules.high_precision, rules.python_compatible || kind.array, false});

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "collector/forks.hpp"
 #include "collector/monitor/folder.hpp"
 #include "collector/monitor/row_text.hpp"
 #include "series/setting_error.hpp"
@@ -47,16 +46,10 @@ std::string absolute_path(const std::string& path) {
 
 Engine::Engine(const std::string& text, const std::string& path, EngineOptions options)
     : options_(std::move(options)), path_(absolute_path(path)), rank_(options_.rank) {
-  watch_forks();
-  child_ = fork_count();
   apply(
       settings_of(parse_configuration(text, path.empty() ? "the monitor's configuration" : path), options_));
   active_ = !options_.dynamic;
   set_rank(options_.rank);
-}
-
-bool Engine::orphaned() const {
-  return child_ != fork_count();
 }
 
 void Engine::apply(Settings settings) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collector/file_stamp.hpp"
+#include "collector/forks.hpp"
 #include "collector/monitor/anomaly_file.hpp"
 #include "collector/monitor/batch.hpp"
 #include "collector/monitor/output.hpp"
@@ -58,7 +59,7 @@ class Engine {
   Engine(const std::string& text, const std::string& path, EngineOptions options);
 
   /// True in a child that was forked while the engine existed.
-  bool orphaned() const;
+  bool orphaned() const { return process_.left(); }
   const std::atomic<int>& collecting() const { return collecting_; }
 
   /// Returns nothing for an unknown key.
@@ -104,7 +105,7 @@ class Engine {
 
   const EngineOptions options_;
   const std::string path_;
-  std::uint64_t child_ = 0;
+  const OwnProcess process_;
 
   std::mutex mutex_;
   std::shared_ptr<const Settings> settings_;
