@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 
 #include "support/crc32.hpp"
@@ -30,12 +29,6 @@ void append_varint(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-std::size_t varint_size(std::uint64_t value) {
-  std::size_t size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
-}
-
 void append_field(std::string& out, std::uint32_t number, std::uint32_t kind) {
   append_varint(out, number << 3 | kind);
 }
@@ -46,72 +39,54 @@ std::uint32_t masked_checksum(std::string_view bytes) {
   return std::rotr(crc32c(std::as_bytes(std::span(bytes.data(), bytes.size()))), 15) + kShift;
 }
 
-/// Writes a record, whose length is known only at its end.
-class EventRecord {
- public:
-  explicit EventRecord(std::string& out) : out_(out), begin_(out.size()) { out.append(kHead, '\0'); }
+void append_record(std::string& out, std::string_view event) {
+  std::string head;
+  append_le<std::uint64_t>(head, event.size());
+  append_le<std::uint32_t>(head, masked_checksum(head));
+  out += head;
+  out += event;
+  append_le<std::uint32_t>(out, masked_checksum(event));
+}
 
-  void finish() {
-    std::string head;
-    append_le<std::uint64_t>(head, out_.size() - begin_ - kHead);
-    append_le<std::uint32_t>(head, masked_checksum(head));
-    out_.replace(begin_, kHead, head);
-    append_le<std::uint32_t>(out_, masked_checksum(std::string_view(out_).substr(begin_ + kHead)));
-  }
-
- private:
-  static constexpr std::size_t kHead = 12;
-  std::string& out_;
-  std::size_t begin_;
-};
+void append_sized(std::string& out, std::uint32_t number, std::string_view bytes) {
+  append_field(out, number, kSized);
+  append_varint(out, bytes.size());
+  out += bytes;
+}
 
 void append_time(std::string& out, double time) {
   append_field(out, kEventTime, kEightBytes);
   append_le<std::uint64_t>(out, std::bit_cast<std::uint64_t>(time));
 }
 
-std::size_t value_size(const Scalar& scalar) {
-  const std::size_t tag = scalar.tag.size() + scalar.suffix.size();
-  return 1 + varint_size(tag) + tag + 1 + sizeof(float);
-}
-
-void append_value(std::string& out, const Scalar& scalar) {
-  append_field(out, kSummaryValue, kSized);
-  append_varint(out, value_size(scalar));
-  append_field(out, kValueTag, kSized);
-  append_varint(out, scalar.tag.size() + scalar.suffix.size());
-  out += scalar.tag;
-  out += scalar.suffix;
-  append_field(out, kValueSimple, kFourBytes);
-  append_le<std::uint32_t>(out, std::bit_cast<std::uint32_t>(scalar.value));
-}
-
 }  // namespace
 
 void append_event_version(std::string& out, double time) {
-  constexpr std::string_view kVersion = "brain.Event:2";
-  EventRecord record(out);
-  append_time(out, time);
-  append_field(out, kEventVersion, kSized);
-  append_varint(out, kVersion.size());
-  out += kVersion;
-  record.finish();
+  std::string event;
+  append_time(event, time);
+  append_sized(event, kEventVersion, "brain.Event:2");
+  append_record(out, event);
 }
 
 void append_event(std::string& out, double time, std::int64_t step, std::span<const Scalar> scalars) {
-  EventRecord record(out);
-  append_time(out, time);
-  append_field(out, kEventStep, kVarint);
-  append_varint(out, static_cast<std::uint64_t>(step));
-  std::size_t size = 0;
+  std::string event;
+  append_time(event, time);
+  append_field(event, kEventStep, kVarint);
+  append_varint(event, static_cast<std::uint64_t>(step));
+  std::string summary;
+  std::string tag;
+  std::string value;
   for (const Scalar& scalar : scalars) {
-    const std::size_t each = value_size(scalar);
-    size += 1 + varint_size(each) + each;
+    tag = scalar.tag;
+    tag += scalar.suffix;
+    value.clear();
+    append_sized(value, kValueTag, tag);
+    append_field(value, kValueSimple, kFourBytes);
+    append_le<std::uint32_t>(value, std::bit_cast<std::uint32_t>(scalar.value));
+    append_sized(summary, kSummaryValue, value);
   }
-  append_field(out, kEventSummary, kSized);
-  append_varint(out, size);
-  for (const Scalar& scalar : scalars) append_value(out, scalar);
-  record.finish();
+  append_sized(event, kEventSummary, summary);
+  append_record(out, event);
 }
 
 float event_value(double value) {
