@@ -34,11 +34,14 @@ PlaceOfAlert place_of(const Alert& alert) {
 }
 
 void look(const RankFolder& rank, const SeriesFile& file, std::map<PlaceOfAlert, SeenGradients>& places) {
+  bool wanted = false;
   for (auto& [place, seen] : places) {
     const auto& [number, step, series, task] = place;
-    if (number == rank.rank && task == file.prefix && step >= file.begin && step <= file.end)
-      seen = std::max(seen, SeenGradients::no_tensor);
+    if (number != rank.rank || task != file.prefix || step < file.begin || step > file.end) continue;
+    seen = std::max(seen, SeenGradients::no_tensor);
+    wanted = true;
   }
+  if (!wanted) return;
   MonitorRows rows(open_file(file.path), file.prefix);
   MonitorRow row;
   while (rows.next(row)) {
@@ -66,13 +69,7 @@ std::size_t drop_missing_gradients(const std::string& folder, std::vector<Alert>
   if (places.empty()) return 0;
   try {
     for (const RankFolder& rank : find_tree(folder_of_series(folder)).ranks) {
-      for (const SeriesFile& file : rank.files) {
-        const bool wanted = std::ranges::any_of(places, [&](const auto& each) {
-          const auto& [number, step, series, task] = each.first;
-          return number == rank.rank && task == file.prefix && step >= file.begin && step <= file.end;
-        });
-        if (wanted) look(rank, file, places);
-      }
+      for (const SeriesFile& file : rank.files) look(rank, file, places);
     }
   } catch (const Error&) {  // there are no series beside the alerts, or not all can be read
     return 0;

@@ -5,7 +5,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -95,16 +94,15 @@ void rank_alerts(std::vector<Alert>& alerts) {
     std::int64_t& last = last_micro_steps[alert.step];
     if (in_micro_step(phase_of(alert.task()))) last = std::max(last, micro_step_of(alert).value_or(0));
   }
-  std::vector<Place> places;
-  places.reserve(alerts.size());
-  for (const Alert& alert : alerts) places.push_back(place_of(alert, last_micro_steps[alert.step]));
-  std::vector<std::size_t> order(alerts.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
-  std::vector<Alert> ranked;
-  ranked.reserve(alerts.size());
-  for (const std::size_t i : order) ranked.push_back(std::move(alerts[i]));
-  alerts = std::move(ranked);
+  std::vector<std::pair<Place, Alert>> placed;
+  placed.reserve(alerts.size());
+  for (Alert& alert : alerts) {
+    const Place place = place_of(alert, last_micro_steps[alert.step]);
+    placed.emplace_back(place, std::move(alert));
+  }
+  std::ranges::stable_sort(placed, {}, &std::pair<Place, Alert>::first);
+  alerts.clear();
+  for (auto& [place, alert] : placed) alerts.push_back(std::move(alert));
 }
 
 }  // namespace msprobe::monitor

@@ -72,10 +72,6 @@ void pair_tracks(TrackPairs& group) {
   }
 }
 
-Tracks read_side(const RankFolder* rank, std::string_view prefix, const TakesStatistic& takes) {
-  return rank == nullptr ? Tracks{} : read_tracks(*rank, prefix, takes);
-}
-
 /// The prefixes of both runs, without duplicates.
 std::vector<std::string> prefixes_of(const RankPair& ranks) {
   std::vector<std::string> prefixes = ranks.first->prefixes();
@@ -142,8 +138,8 @@ std::vector<std::string> visit_pairs(const MonitorTree& a, const MonitorTree* b,
     group.rank = pair->first->rank;
     group.first_layout = is_first_layout(*pair->first);
     parallel_for(2, [&, ranks_of = pair, which = std::string_view(prefix)](std::size_t side) {
-      (side == 0 ? group.a : group.b) =
-          read_side(side == 0 ? ranks_of->first : ranks_of->second, which, takes);
+      const RankFolder* rank = side == 0 ? ranks_of->first : ranks_of->second;
+      if (rank != nullptr) (side == 0 ? group.a : group.b) = read_tracks(*rank, which, takes);
     });
     pair_tracks(group);
     visit(group);
