@@ -12,7 +12,6 @@
 #include "collector/entry_store.hpp"
 #include "collector/step.hpp"
 #include "collector/tensor_record.hpp"
-#include "collector/tensor_view.hpp"
 #include "collector/value_writer.hpp"
 #include "msprobe/collector.h"
 

@@ -15,7 +15,6 @@
 #include "collector/session.hpp"
 #include "collector/tensor_file.hpp"
 #include "msprobe/collector.h"
-#include "support/error.hpp"
 #include "support/version.hpp"
 
 using namespace msprobe::collector;  // NOLINT: this file is their C interface

@@ -108,34 +108,33 @@ msprobe_tensor tensor_from_dlpack(const void* dl_tensor) {
   return result;
 }
 
+namespace {
+
+template <typename To, typename From>
+To with_numbers_of(const From& from) {
+  To to = {};
+  to.max = from.max;
+  to.min = from.min;
+  to.mean = from.mean;
+  to.norm = from.norm;
+  to.integer_max = from.integer_max;
+  to.integer_min = from.integer_min;
+  to.count = from.count;
+  to.zero = from.zero;
+  to.nan = from.nan;
+  to.inf = from.inf;
+  return to;
+}
+
+}  // namespace
+
 Measured measured_of(const msprobe_statistics& statistics) {
-  Measured result;
-  result.max = statistics.max;
-  result.min = statistics.min;
-  result.mean = statistics.mean;
-  result.norm = statistics.norm;
-  result.integer_max = statistics.integer_max;
-  result.integer_min = statistics.integer_min;
-  result.count = statistics.count;
-  result.zero = statistics.zero;
-  result.nan = statistics.nan;
-  result.inf = statistics.inf;
-  return result;
+  return with_numbers_of<Measured>(statistics);
 }
 
 msprobe_statistics statistics_of(const Measured& measured) {
-  msprobe_statistics result = {};
+  auto result = with_numbers_of<msprobe_statistics>(measured);
   result.struct_size = sizeof result;
-  result.max = measured.max;
-  result.min = measured.min;
-  result.mean = measured.mean;
-  result.norm = measured.norm;
-  result.integer_max = measured.integer_max;
-  result.integer_min = measured.integer_min;
-  result.count = measured.count;
-  result.zero = measured.zero;
-  result.nan = measured.nan;
-  result.inf = measured.inf;
   return result;
 }
 

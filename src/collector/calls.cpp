@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles events: their numbers, places, filters and parents.
+#include <array>
 #include <utility>
 
 #include "collector/recorder.hpp"
@@ -270,29 +271,14 @@ std::optional<Builder::Target> Recorder::begin_section(const msprobe_event& even
   target.stem = entry->name;
   target.list = section == MSPROBE_INPUT || (section == MSPROBE_OUTPUT && !named);
   target.object = !target.list;
-  switch (section) {
-    case MSPROBE_INPUT:
-      target.key = call.backward ? "input" : "input_args";
-      target.stem += ".input";
-      break;
-    case MSPROBE_KWARGS:
-      target.key = "input_kwargs";
-      target.stem += ".kwargs";
-      break;
-    case MSPROBE_OUTPUT:
-    case MSPROBE_NAMED_OUTPUT:
-      target.key = "output";
-      target.stem += ".output";
-      break;
-    case MSPROBE_PARAMETERS:
-      target.key = "parameters";
-      target.stem += ".parameters";
-      break;
-    case MSPROBE_BUFFERS:
-      target.key = "buffers";
-      target.stem += ".buffers";
-      break;
-  }
+  constexpr std::array<std::string_view, 6> kNames = {"input",      "kwargs", "output",
+                                                      "parameters", "output", "buffers"};
+  const std::string_view name = kNames[section];
+  target.key = section == MSPROBE_KWARGS                    ? "input_kwargs"
+               : section == MSPROBE_INPUT && !call.backward ? "input_args"
+                                                            : name;
+  target.stem += '.';
+  target.stem += name;
   target.files = section != MSPROBE_BUFFERS && config_.wants_files(entry->name);
   target.keep_files = keeps_files();
   return target;

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "collector/config_keys.hpp"
 #include "collector/config_reader.hpp"

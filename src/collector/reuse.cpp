@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/reuse.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -51,30 +50,22 @@ std::uint64_t samples_of(const TensorView& view) {
 }  // namespace
 
 struct ReuseCache::Known {
-  Known(const TensorView& view, const Identity& same, std::shared_ptr<const Owner> who, const Results& what)
-      : identity(same),
-        dtype(view.dtype),
-        conjugate(view.conjugate),
-        negative(view.negative),
-        shape(view.lengths()),
-        strides(view.strides.begin(), view.strides.begin() + view.rank),
-        samples(samples_of(view)),
-        owner(std::move(who)),
-        results(what) {}
-
-  bool is(const TensorView& view, const Identity& other) const {
-    return identity.data == other.data && identity.version == other.version && dtype == view.dtype &&
-           conjugate == view.conjugate && negative == view.negative && shape.size() == view.rank &&
-           std::equal(shape.begin(), shape.end(), view.shape.begin()) &&
-           std::equal(strides.begin(), strides.end(), view.strides.begin());
+  /// The elements at a place, as a view shows them.
+  struct Elements {
+    Identity identity;
+    tensor::DType dtype;
+    bool conjugate;
+    bool negative;
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> strides;
+    bool operator==(const Elements&) const = default;
+  };
+  static Elements elements_of(const TensorView& view, const Identity& identity) {
+    return {identity,      view.dtype,     view.conjugate,
+            view.negative, view.lengths(), {view.strides.begin(), view.strides.begin() + view.rank}};
   }
 
-  Identity identity;
-  tensor::DType dtype;
-  bool conjugate;
-  bool negative;
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
+  Elements elements;
   std::uint64_t samples;
   std::shared_ptr<const Owner> owner;
   Results results;
@@ -88,7 +79,7 @@ Results ReuseCache::find(const TensorView& view, const Identity& identity, Check
     if (found == table_.end()) return {};
     known = found->second;
   }
-  if (!known->is(view, identity) || !known->owner->alive()) return {};
+  if (known->elements != Known::elements_of(view, identity) || !known->owner->alive()) return {};
   if (check == Check::samples) return known->samples == samples_of(view) ? known->results : Results{};
   if (!known->results.crc) return {};
   const std::uint32_t crc = crc32_of(view);
@@ -98,7 +89,8 @@ Results ReuseCache::find(const TensorView& view, const Identity& identity, Check
 
 void ReuseCache::keep(const TensorView& view, const Identity& identity, std::shared_ptr<const Owner> owner,
                       const Results& results) {
-  auto fresh = std::make_shared<const Known>(view, identity, std::move(owner), results);
+  auto fresh = std::make_shared<const Known>(
+      Known{Known::elements_of(view, identity), samples_of(view), std::move(owner), results});
   std::shared_ptr<const Known> before;  // freed after the lock is released, like these
   Table all;
   const std::lock_guard lock(mutex_);

@@ -48,6 +48,7 @@ struct Results {
 struct Identity {
   const std::byte* data = nullptr;  // the view's elements, or the original that they are a copy of
   std::uint64_t version = 0;
+  bool operator==(const Identity&) const = default;
 };
 
 /// How to verify that elements are really unchanged.

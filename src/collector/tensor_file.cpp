@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <vector>
 
 #include "formats/tensor_writer.hpp"
 #include "support/crc32.hpp"

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "mpi/root.hpp"
-#include "support/error.hpp"
 #include "support/log.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"

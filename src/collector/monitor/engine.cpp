@@ -252,26 +252,14 @@ std::optional<std::string> Engine::value(std::uint32_t id) {
   json.open_object();
   for (std::size_t column = 0; column < cells.size(); ++column) {
     json.key(column_name(series.info, statistics, column));
-    switch (cells[column].kind) {
-      case ObservedCell::ObservedType::absent:
-        json.null();
-        break;
-      case ObservedCell::ObservedType::text:
-        json.value(cells[column].text);
-        break;
-      case ObservedCell::ObservedType::real:
-        json.value(cells[column].real);
-        break;
-      case ObservedCell::ObservedType::boolean:
-        json.value(cells[column].integer != 0);
-        break;
-      case ObservedCell::ObservedType::natural:
-        json.value(static_cast<std::uint64_t>(cells[column].integer));
-        break;
-      case ObservedCell::ObservedType::integer:
-        json.value(cells[column].integer);
-        break;
-    }
+    const ObservedCell& cell = cells[column];
+    using Type = ObservedCell::ObservedType;
+    if (cell.kind == Type::absent) json.null();
+    if (cell.kind == Type::text) json.value(cell.text);
+    if (cell.kind == Type::real) json.value(cell.real);
+    if (cell.kind == Type::boolean) json.value(cell.integer != 0);
+    if (cell.kind == Type::natural) json.value(static_cast<std::uint64_t>(cell.integer));
+    if (cell.kind == Type::integer) json.value(cell.integer);
   }
   json.close();
   return json.take();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -126,7 +125,8 @@ std::vector<std::pair<Key, Rows>> grouped(const std::vector<SeriesRow>& rows, Ke
 
 std::string column_names(const SeriesInfo& info, const std::vector<MonitorStatistic>& statistics) {
   std::string names;
-  for (std::size_t column = 0; column < column_count(info, statistics); ++column) {
+  const std::size_t own = own_columns(info).size();
+  for (std::size_t column = 0; column < (own > 0 ? own : statistics.size()); ++column) {
     names += ',';
     names += column_name(info, statistics, column);
   }
@@ -198,22 +198,20 @@ StepText v2_block(const MonitorPart& part, const Rows& rows, std::uint64_t step)
 
 }  // namespace
 
-std::size_t column_count(const SeriesInfo& info, const std::vector<MonitorStatistic>& statistics) {
-  const bool own = info.quantity != nullptr && !info.quantity->columns.empty();
-  return own ? info.quantity->columns.size() : statistics.size();
+std::span<const std::string_view> own_columns(const SeriesInfo& info) {
+  return info.quantity == nullptr ? std::span<const std::string_view>() : info.quantity->columns;
 }
 
 std::string_view column_name(const SeriesInfo& info, const std::vector<MonitorStatistic>& statistics,
                              std::size_t column) {
-  const bool own = info.quantity != nullptr && !info.quantity->columns.empty();
-  return own ? info.quantity->columns[column] : name_of(statistics[column]);
+  return own_columns(info).empty() ? name_of(statistics[column]) : own_columns(info)[column];
 }
 
 std::vector<ObservedCell> cells_of(const SeriesRow& row, const std::vector<MonitorStatistic>& statistics) {
-  std::vector<ObservedCell> cells(column_count(*row.series, statistics));
-  const bool own = row.series->quantity != nullptr && !row.series->quantity->columns.empty();
+  const std::size_t own = own_columns(*row.series).size();
+  std::vector<ObservedCell> cells(own > 0 ? own : statistics.size());
   for (std::size_t column = 0; column < cells.size(); ++column) {
-    if (!own) {
+    if (own == 0) {
       cells[column] = row.held.cell(statistics[column]);
     } else if (row.held.held == Observation::HeldValue::values && column < row.held.values.size()) {
       cells[column].kind = ObservedCell::ObservedType::real;

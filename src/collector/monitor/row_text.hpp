@@ -2,7 +2,9 @@
 // Formats rows as the text of csv files, and as records of an event file.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/monitor/batch.hpp"
@@ -26,7 +28,7 @@ std::string quoted_value(const ObservedCell& cell);
 /// The columns of a row: its own ones, or the configured statistics.
 std::vector<ObservedCell> cells_of(const SeriesRow& row,
                                    const std::vector<series::MonitorStatistic>& statistics);
-std::size_t column_count(const SeriesInfo& series, const std::vector<series::MonitorStatistic>& statistics);
+std::span<const std::string_view> own_columns(const SeriesInfo& series);
 std::string_view column_name(const SeriesInfo& series,
                              const std::vector<series::MonitorStatistic>& statistics, std::size_t column);
 

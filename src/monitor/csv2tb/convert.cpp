@@ -14,7 +14,6 @@
 
 #include "monitor/input/tracks.hpp"
 #include "series/event_file.hpp"
-#include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/output_file.hpp"
 #include "support/parallel.hpp"

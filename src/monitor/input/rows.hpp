@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "monitor/input/tree.hpp"
 #include "sheets/csv_rows.hpp"
 #include "support/byte_source.hpp"
 

@@ -2,7 +2,6 @@
 // Estimates the fluctuation of a series of numbers from its earlier steps.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -24,7 +24,6 @@
 #include "support/folder.hpp"
 #include "support/output_file.hpp"
 #include "support/progress.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::monitor {
 namespace {
