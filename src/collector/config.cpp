@@ -30,18 +30,6 @@ constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxFile = std::size_t{16} << 20;
 constexpr int kLastPort = 65535;
 
-/// Tasks and levels of the Python tool that need more than the training process alone.
-struct Elsewhere {
-  std::string_view name;
-  std::string_view why;
-};
-constexpr Elsewhere kTasksElsewhere[] = {
-    {"nan_check",
-     "needs an NPU with torch_npu: it reads a register of the device; task overflow_check finds NaN "
-     "and Inf on any device"},
-    {"diff_check", "is not a task: use task tensor with bench_path"},
-};
-
 /// True for the name that a dump gives to a call of an API, "Functional.linear.0.forward", or of a module,
 /// "Module.fc.Linear.forward.0".
 bool is_call_name(std::string_view text, bool module) {
@@ -344,9 +332,12 @@ void settle(const ConfigReader& common, Config& config) {
 }
 
 Task read_task(const ConfigReader& common, const std::string& name, const std::string& kernels_of) {
-  for (const Elsewhere& other : kTasksElsewhere) {
-    if (name == other.name) common.fail("task", "\"" + name + "\" " + std::string(other.why));
-  }
+  if (name == "nan_check")
+    common.fail("task",
+                "\"nan_check\" needs an NPU with torch_npu: it reads a register of the device; task "
+                "overflow_check finds NaN and Inf on any device");
+  if (name == "diff_check")
+    common.fail("task", "\"diff_check\" is not a task: use task tensor with bench_path");
   if (name == "exception_dump" && (kernels_of.empty() || kernels_of == "pytorch"))
     common.fail("task",
                 "\"exception_dump\" needs MindSpore on an NPU, whose runtime dumps the operator that raised");

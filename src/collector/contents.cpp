@@ -113,7 +113,7 @@ std::string Recorder::tensor_folder(std::uint64_t serial) const {
 
 msprobe_status Recorder::fill_slot(std::uint64_t number, const DeviceResults& results) {
   const Deferred* deferred = find_slot(number);
-  return deferred == nullptr ? MSPROBE_SKIP : fill_slot(number, late_texts(*deferred, results, rules_));
+  return deferred == nullptr ? MSPROBE_SKIP : fill_slot(number, late_texts(*deferred, results));
 }
 
 msprobe_status Recorder::fill_slot(std::uint64_t number, LateTexts texts) {

@@ -95,7 +95,6 @@ void Recorder::adopt(Config config) {
   if (framework_ != "pytorch") config_.risk_level = RiskLevel::all;  // as in the Python tool
   queue_.set_budget(config_.write_buffer << 20);
   filter_ = std::make_unique<Filter>(config_, own_risks_);
-  rules_ = {config_.high_precision, config_.python_compatible, framework_ != "pytorch"};
 }
 
 void Recorder::set_risk(const std::string& operation, RiskLevel risk) {
@@ -159,8 +158,11 @@ void Recorder::open_step(const ProgramPosition& place) {
   auto step = std::make_unique<Step>(step_folder(config_.root, place), leaf_name(place.rank),
                                      folder + (debug ? "/debug.json" : "/dump.json"), header(place), 2);
   step->debug = debug;
-  RecordRules rules{rules_,       config_.summary_mode, framework_ != "pytorch",
-                    suffix_,      bench != nullptr,     config_.links_tensors(),
+  RecordRules rules{{config_.high_precision, config_.python_compatible, framework_ != "pytorch"},
+                    config_.summary_mode,
+                    suffix_,
+                    bench != nullptr,
+                    config_.links_tensors(),
                     config_.slice};
   if (!config_.request_id.empty() && place.tokens)
     rules.slice.push_back({0, std::nullopt, place.tokens->first, place.tokens->second});

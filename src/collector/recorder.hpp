@@ -171,7 +171,6 @@ class Recorder {
   std::unique_ptr<Filter> filter_;
   Filter::Risks own_risks_;  // of the user's operations
   Stacks stacks_;
-  NumberRules rules_;
   std::atomic<int> running_{0};
   bool finished_ = false;
   std::int64_t wanted_ = 0;               // calls of interest, if only such calls are recorded

@@ -51,21 +51,21 @@ std::uint64_t samples_of(const TensorView& view) {
 
 struct ReuseCache::Known {
   /// The elements at a place, as a view shows them.
-  struct Elements {
+  struct RememberedElements {
     Identity identity;
     tensor::DType dtype;
     bool conjugate;
     bool negative;
     std::vector<std::int64_t> shape;
     std::vector<std::int64_t> strides;
-    bool operator==(const Elements&) const = default;
+    bool operator==(const RememberedElements&) const = default;
   };
-  static Elements elements_of(const TensorView& view, const Identity& identity) {
+  static RememberedElements elements_of(const TensorView& view, const Identity& identity) {
     return {identity,      view.dtype,     view.conjugate,
             view.negative, view.lengths(), {view.strides.begin(), view.strides.begin() + view.rank}};
   }
 
-  Elements elements;
+  RememberedElements elements;
   std::uint64_t samples;
   std::shared_ptr<const Owner> owner;
   Results results;

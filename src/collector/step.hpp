@@ -40,7 +40,6 @@ struct GradientLeaf {
 struct RecordRules {
   NumberRules numbers;
   SummaryMode summary = SummaryMode::statistics;
-  bool mindspore = false;
   std::string suffix;       // of tensor files
   bool bench = false;       // md5 comes before data_name
   bool hard_links = false;  // a tensor that was saved before gets another name for the same file

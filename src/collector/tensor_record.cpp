@@ -110,7 +110,7 @@ void append_dtype(std::string& out, const RecordRules& rules, const msprobe_tens
     append_json_string(out, tensor.dtype_text);
   } else if (!dtype) {
     out += "\"unknown\"";
-  } else if (rules.mindspore && !tensor::info(*dtype).mindspore.empty()) {
+  } else if (rules.numbers.mindspore && !tensor::info(*dtype).mindspore.empty()) {
     append_json_string(out, tensor::info(*dtype).mindspore);
   } else {
     out += "\"torch.";
@@ -296,18 +296,18 @@ bool has_file(const msprobe_tensor& tensor, const TensorView& view) {
   return elements && view.count > 0 && (tensor.flags & MSPROBE_TENSOR_NO_FILE) == 0;
 }
 
-LateTexts late_texts(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules) {
+LateTexts late_texts(const Deferred& deferred, const DeviceResults& results) {
   LateTexts texts;
-  append_numbers(texts.numbers, deferred.level, deferred.kind, rules,
+  append_numbers(texts.numbers, deferred.level, deferred.kind, deferred.rules->numbers,
                  results.measured ? &*results.measured : nullptr);
-  texts.checksum = results.checksum ? checksum_text(deferred.summary, *results.checksum) : "null";
+  texts.checksum = results.checksum ? checksum_text(deferred.rules->summary, *results.checksum) : "null";
   return texts;
 }
 
 LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& keep) {
   const RecordRules& rules = *deferred.rules;
   LateTexts texts;
-  const bool by_crc = deferred.checksum && deferred.summary == SummaryMode::md5;
+  const bool by_crc = deferred.checksum && rules.summary == SummaryMode::md5;
   TensorNumbers values(view, std::move(keep), by_crc);
   if (deferred.numbers)
     append_numbers(texts.numbers, deferred.level, deferred.kind, rules.numbers, &values.measured());
@@ -342,9 +342,9 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   out += '{';
   append_json_line(out, level, 1);
   out += "\"type\": ";
-  append_json_string(out, tensor.type != nullptr ? std::string_view(tensor.type)
-                          : rules.mindspore      ? "mindspore.Tensor"
-                                                 : "torch.Tensor");
+  append_json_string(out, tensor.type != nullptr    ? std::string_view(tensor.type)
+                          : rules.numbers.mindspore ? "mindspore.Tensor"
+                                                    : "torch.Tensor");
   append_member(out, level, "dtype");
   append_dtype(out, rules, tensor, dtype);
   append_member(out, level, "shape");
@@ -361,7 +361,6 @@ void append_record(std::string& out, const RecordRules& rules, const msprobe_ten
   const bool checksum_comes = checksums && (later || (tensor.flags & MSPROBE_TENSOR_ON_DEVICE) != 0);
   if (later || ((tensor.flags & MSPROBE_TENSOR_DEFERRED) != 0 && (!by_xor || checksum_comes))) {
     Deferred& deferred = record.deferred.emplace();
-    deferred.summary = rules.summary;
     deferred.level = level;
     deferred.kind = kind;
     deferred.data_name = record.data_name;

@@ -56,12 +56,11 @@ struct Keep {
 struct Deferred {
   std::shared_ptr<LateText> numbers;   // null: no numbers
   std::shared_ptr<LateText> checksum;  // null: no checksum
-  SummaryMode summary = SummaryMode::statistics;
   int level = 0;
   NumberTraits kind;
   TensorView there;  // without data, unless the elements are on a device
-  // These are for elements that arrive later.
   std::shared_ptr<const RecordRules> rules;
+  // These are for elements that arrive later.
   std::uint64_t serial = 0;  // of the step
   std::string data_name;     // of the file; may be empty
   Identity identity;
@@ -88,7 +87,7 @@ struct LateTexts {
   std::string numbers;
   std::string checksum;
 };
-LateTexts late_texts(const Deferred& deferred, const DeviceResults& results, const NumberRules& rules);
+LateTexts late_texts(const Deferred& deferred, const DeviceResults& results);
 /// The texts from the elements, which are cropped.
 LateTexts late_texts(const Deferred& deferred, const TensorView& view, Keep& keep);
 void fill(const Deferred& deferred, LateTexts texts);

@@ -11,6 +11,7 @@
 #include "collector/c_guard.hpp"
 #include "collector/device/gpu.hpp"
 #include "collector/session.hpp"
+#include "collector/step.hpp"
 #include "collector/tensor_record.hpp"
 
 struct msprobe_gpu {
@@ -53,7 +54,7 @@ std::vector<TensorRequest> requests_for(const Recorder& recorder, std::span<cons
   for (const std::uint64_t slot : slots) {
     const collector::Deferred* deferred = recorder.find_slot(slot);
     if (deferred == nullptr || deferred->there.data == nullptr) continue;
-    const SummaryMode summary = deferred->checksum ? deferred->summary : SummaryMode::statistics;
+    const SummaryMode summary = deferred->checksum ? deferred->rules->summary : SummaryMode::statistics;
     requests.push_back({deferred->there, tasks_of(summary, deferred->numbers != nullptr), slot});
   }
   return requests;

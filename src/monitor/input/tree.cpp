@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "dump/tree.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -27,11 +28,6 @@ std::string_view digits_at(std::string_view text, std::size_t at) {
   return text.substr(at, std::min(end, text.size()) - at);
 }
 
-std::optional<std::int64_t> natural_number(std::string_view digits) {
-  const auto value = whole_number<std::int64_t>(digits);
-  return value && *value >= 0 ? value : std::nullopt;
-}
-
 struct FolderName {
   std::int64_t rank = 0;
   std::string time;
@@ -45,7 +41,7 @@ bool is_time_letter(char c) {
 std::optional<FolderName> parse_folder_name(std::string_view name) {
   constexpr std::string_view kRank = "rank_";
   if (name.starts_with(kRank)) {
-    const auto rank = natural_number(name.substr(kRank.size()));
+    const auto rank = dump::number_after(name, kRank);
     if (!rank || name.size() > kRank.size() + kMostRankDigits) return std::nullopt;
     return FolderName{*rank, {}};
   }
@@ -57,7 +53,7 @@ std::optional<FolderName> parse_folder_name(std::string_view name) {
     if (digits.empty() || digits.size() > kMostRankDigits || behind >= name.size() || name[behind] != '-')
       continue;
     if (!std::ranges::all_of(time, is_time_letter)) continue;
-    return FolderName{*natural_number(digits), std::string(time)};
+    return FolderName{*dump::number_after(digits, ""), std::string(time)};
   }
   return std::nullopt;
 }
@@ -74,8 +70,8 @@ std::optional<SeriesFile> parse_file_name(std::string_view name) {
   if (steps.starts_with(kStep)) steps.remove_prefix(kStep.size());
   const std::size_t dash = steps.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
-  const auto begin = natural_number(steps.substr(0, dash));
-  const auto end = natural_number(steps.substr(dash + 1));
+  const auto begin = dump::number_after(steps.substr(0, dash), "");
+  const auto end = dump::number_after(steps.substr(dash + 1), "");
   if (!begin || !end) return std::nullopt;
   return SeriesFile{{}, std::string(name.substr(0, bar)), *begin, *end};
 }
@@ -166,7 +162,7 @@ std::optional<std::int64_t> folder_time(std::string_view text) {
   std::array<std::int64_t, 4> parts{};  // day, hour, minute, second
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t at = 3 + 3 * i;
-    const auto part = natural_number(digits_at(text.substr(0, at + 2), at));
+    const auto part = dump::number_after(digits_at(text.substr(0, at + 2), at), "");
     if (!part || (i > 0 && text[at - 1] != kPattern[at - 1])) return std::nullopt;
     parts[i] = *part;
   }
