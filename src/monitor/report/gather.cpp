@@ -213,7 +213,6 @@ class CurvePacker {
       block.stages.push_back(pair.any().stage.value_or(-1));
       block.micro_steps.push_back(pair.any().micro_step.value_or(-1));
     }
-    note_range(steps);
     std::vector<std::string> statistics = group.a.statistics;
     for (const std::string& statistic : group.b.statistics) {
       if (std::find(statistics.begin(), statistics.end(), statistic) == statistics.end())
@@ -286,18 +285,11 @@ class CurvePacker {
     if (known || track.micro_step.value_or(0) != 0) return;
     Curve curve;
     curve.name = track.name;
-    curve.quantity = track.quantity;
     curve.rank = group.rank;
     curve.steps = steps_of({pair});
     curve.runs.push_back(align(group.a, pair.a, statistic, curve.steps));
     if (two_) curve.runs.push_back(align(group.b, pair.b, statistic, curve.steps));
     data_.curves.push_back(std::move(curve));
-  }
-
-  void note_range(const std::vector<std::int64_t>& steps) {
-    const bool first = data_.blocks.empty();
-    data_.first_step = first ? steps.front() : std::min(data_.first_step, steps.front());
-    data_.last_step = first ? steps.back() : std::max(data_.last_step, steps.back());
   }
 
   /// Marks the partings of the comparison at the rows of the blocks.

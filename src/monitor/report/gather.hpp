@@ -57,7 +57,6 @@ struct QuantityRows {
 /// A series like a loss: each of its tensors is a single number.
 struct Curve {
   std::string name;
-  std::string quantity;
   std::int64_t rank = 0;
   std::vector<std::int64_t> steps;
   struct CurveRun {
@@ -86,8 +85,6 @@ struct ReportData {
   std::vector<std::string> warnings;
   std::vector<std::string> problems;
   std::size_t series = 0;
-  std::int64_t first_step = 0;
-  std::int64_t last_step = 0;
 };
 
 ReportData gather(const ReportOptions& options, Progress* progress);
