@@ -197,7 +197,7 @@ bool is_empty(const nlohmann::ordered_json& value) {
   return value.empty() /* null, too */ || (value.is_string() && value.get_ref<const std::string&>().empty());
 }
 
-/// Notes the keys in a section with keys of its own.
+/// Notes the keys in a section that has other keys than the tasks that record calls.
 void note_own_keys(const nlohmann::ordered_json& section, std::string_view task, KeyGroup place,
                    Notes& notes) {
   for (const auto& [key, value] : section.items()) {

@@ -240,7 +240,7 @@ struct Working<u64> {
   static MSPROBE_DEVICE u64 of(u64 bits) { return bits; }
 };
 
-/// What the elements have in common that are read as numbers of type W.
+/// The common part of elements that are read as numbers of type W.
 template <typename W, u32 size, bool floating = true>
 struct ElementOf {
   using Work = W;
