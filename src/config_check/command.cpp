@@ -178,7 +178,7 @@ class ConfigCheckCommand final : public Command {
     if (piped && options.formats != std::vector<report::Format>{report::Format::jsonl})
       throw UsageError("-o - writes jsonl only");
     if (!piped) check_output_folder(options.output);
-    const PackComparison comparison = compare_packs_to_files(options, tables);
+    const PackComparison comparison = compare_packs(options, tables);
     bool failed = false;
     for (const std::string& warning : comparison.warnings) log_warning(warning);
     for (const SheetSection& section : comparison.sections) {

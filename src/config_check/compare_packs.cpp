@@ -51,7 +51,7 @@ SheetSection check_section(pack::Section which, const Packs& packs, const Compar
   if (!in_bench || !in_cmp) {
     section.status = SectionStatus::missing;
     if (in_bench || in_cmp) section.coverage.miss("only one pack has the section", section.name);
-    section.reasons.emplace_back(in_bench ? "only in bench" : in_cmp ? "only in cmp" : "in neither pack");
+    section.reasons.emplace_back(in_bench ? "only in bench" : in_cmp ? "only in cmp" : kInNeither);
     return section;
   }
   for (const pack::Pack* pack : {&packs.bench, &packs.cmp}) {
@@ -160,23 +160,12 @@ Coverage PackComparison::coverage() const {
 
 RowTable summary_table(const PackComparison& comparison) {
   RowTable table({"filename", "pass_check"});
-  for (const SheetSection& section : comparison.sections) {
-    // A section that neither run recorded is listed, but it is not a fault.
-    const bool neither =
-        section.status == SectionStatus::missing && section.reasons.front() == "in neither pack";
-    table.add({section.name, std::string(name_of(section.status))},
-              neither ? report::Severity::none : severity_of(section.status));
-  }
+  for (const SheetSection& section : comparison.sections)
+    table.add({section.name, std::string(name_of(section.status))}, section.severity());
   return table;
 }
 
 PackComparison compare_packs(const ComparePacksOptions& options, const Tables& tables) {
-  const pack::Pack bench(open_file(options.bench));
-  const pack::Pack cmp(open_file(options.cmp));
-  return compare({bench, cmp}, options, tables);
-}
-
-PackComparison compare_packs_to_files(const ComparePacksOptions& options, const Tables& tables) {
   const pack::Pack bench(open_file(options.bench));
   const pack::Pack cmp(open_file(options.cmp));
   PackComparison comparison = compare({bench, cmp}, options, tables);

@@ -29,13 +29,11 @@ struct PackComparison {
   Coverage coverage() const;
 };
 
-/// Compares and writes nothing. FormatError or IoError if one of the packs is damaged.
-PackComparison compare_packs(const ComparePacksOptions& options, const Tables& tables);
-
 /// The sheet with the status of each section.
 RowTable summary_table(const PackComparison& comparison);
 
-/// compare_packs(), then writes the members as files and the tables into the folder.
-PackComparison compare_packs_to_files(const ComparePacksOptions& options, const Tables& tables);
+/// Compares, then writes the members as files and the tables into the folder. FormatError or IoError if one
+/// of the packs is damaged.
+PackComparison compare_packs(const ComparePacksOptions& options, const Tables& tables);
 
 }  // namespace msprobe::config_check

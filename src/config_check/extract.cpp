@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "support/error.hpp"
@@ -38,14 +37,9 @@ class Folder {
         descriptor_(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
     if (descriptor_ < 0) fail(path_);
   }
-  ~Folder() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Folder(Folder&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  ~Folder() { ::close(descriptor_); }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  Folder& operator=(Folder&&) = delete;
 
   int descriptor() const { return descriptor_; }
   const std::string& path() const { return path_; }
@@ -83,21 +77,20 @@ bool is_folder(const Folder& folder, const std::string& name) {
          S_ISDIR(status.st_mode);
 }
 
-/// Removes files that a pack could have left, and folders that are empty then.
-void clear(const Folder& folder, int level) {
+/// Removes the files of a folder that a pack could have left, and all folders that are empty then.
+void clear(const Folder& parent, const std::string& folder, int level) {
   check_interrupt();
-  for (const std::string& name : folder.names()) {
-    if (is_folder(folder, name)) {
-      if (level == kMostLevels) continue;
-      {
-        const Folder inner(folder.descriptor(), name, folder.path() + "/" + name);
-        clear(inner, level + 1);
+  {
+    const Folder inner(parent.descriptor(), folder, parent.path() + "/" + folder);
+    for (const std::string& name : inner.names()) {
+      if (is_folder(inner, name)) {
+        if (level < kMostLevels) clear(inner, name, level + 1);
+      } else if (name.ends_with(".json")) {
+        ::unlinkat(inner.descriptor(), name.c_str(), 0);
       }
-      ::unlinkat(folder.descriptor(), name.c_str(), AT_REMOVEDIR);  // fails if something is left, rightly
-    } else if (std::string_view(name).ends_with(".json")) {
-      ::unlinkat(folder.descriptor(), name.c_str(), 0);
     }
   }
+  ::unlinkat(parent.descriptor(), folder.c_str(), AT_REMOVEDIR);  // fails if something is left, rightly
 }
 
 void write_file(const Folder& folder, const std::string& name, std::string_view text) {
@@ -127,12 +120,7 @@ void extract(const pack::Pack& pack, const std::string& folder) {
   }
   for (const pack::Section section : pack::kSections) {
     const std::string name(pack::name_of(section));
-    if (!is_folder(root, name)) continue;
-    {
-      const Folder inner(root.descriptor(), name, folder + "/" + name);
-      clear(inner, 0);
-    }
-    ::unlinkat(root.descriptor(), name.c_str(), AT_REMOVEDIR);
+    if (is_folder(root, name)) clear(root, name, 0);
   }
   for (const pack::Section section : pack::kSections) {
     for (const pack::PackMember& member : pack.members(section)) {

@@ -22,8 +22,10 @@ std::string_view name_of(SectionStatus status) {
   return kNames[static_cast<std::size_t>(status)];
 }
 
-report::Severity severity_of(SectionStatus status) {
-  if (status == SectionStatus::pass) return report::Severity::none;
+report::Severity SheetSection::severity() const {
+  // A section that neither run recorded is listed, but it is not a fault.
+  const bool in_neither = status == SectionStatus::missing && reasons.front() == kInNeither;
+  if (status == SectionStatus::pass || in_neither) return report::Severity::none;
   return status == SectionStatus::warning ? report::Severity::warning : report::Severity::error;
 }
 

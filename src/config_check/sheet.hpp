@@ -17,7 +17,9 @@ namespace msprobe::config_check {
 
 enum class SectionStatus : std::uint8_t { pass, warning, error, missing, unreadable };
 std::string_view name_of(SectionStatus status);
-report::Severity severity_of(SectionStatus status);
+
+/// The reason of a section that is missing on both sides.
+inline constexpr const char* kInNeither = "in neither pack";
 
 /// The table of a sheet, with counts by severity.
 class SheetTable : public report::Table {
@@ -78,6 +80,8 @@ struct SheetSection {
   Coverage coverage = {};                 // of the section's keys
   std::vector<std::string> reasons = {};  // why it is missing, or which part could not be read
   std::vector<int> shown = {};            // the columns a summary shows
+
+  report::Severity severity() const;
 };
 
 }  // namespace msprobe::config_check

@@ -74,12 +74,8 @@ std::string written(const std::vector<std::string>& files) {
 std::string render_packs(const PackComparison& comparison, const ComparePacksOptions& options, bool color) {
   std::string out = fmt::format("{} against {}\n", display(options.cmp), display(options.bench));
   for (const SheetSection& section : comparison.sections) {
-    const Severity severity =
-        section.status == SectionStatus::missing && section.reasons.front() == "in neither pack"
-            ? Severity::none
-            : severity_of(section.status);
     out += fmt::format("  {:<16}{}", section.name,
-                       report::paint(name_of(section.status), report::color_of(severity), color));
+                       report::paint(name_of(section.status), report::color_of(section.severity()), color));
     if (section.table) {
       if (const std::string text = counts(*section.table); !text.empty()) out += ": " + text;
     } else if (section.status == SectionStatus::missing) {

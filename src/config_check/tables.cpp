@@ -24,16 +24,19 @@ class TableLoader {
   void load(std::string_view text) {
     const PackValue root = pack::read_yaml(text, file_);
     if (root.is(PackValue::Type::null)) return;
-    const PackValue& map = as_map(root, "the tables");
-    for (std::size_t i = 0; i < map.items().size(); ++i) table(map.keys()[i], map.items()[i]);
+    each("the tables", root, &TableLoader::table);
   }
 
  private:
   [[noreturn]] void fail(const std::string& reason) const { throw FormatError(display(file_), reason); }
 
-  const PackValue& as_map(const PackValue& value, const std::string& what) const {
+  using Reader = void (TableLoader::*)(const std::string& name, const PackValue& value);
+  void require_map(const PackValue& value, const std::string& what) const {
     if (!value.is(PackValue::Type::map)) fail(display(what) + " must be a mapping of names");
-    return value;
+  }
+  void each(const std::string& what, const PackValue& map, Reader read) {
+    require_map(map, what);
+    for (std::size_t i = 0; i < map.items().size(); ++i) (this->*read)(map.keys()[i], map.items()[i]);
   }
   std::string as_text(const PackValue& value, const std::string& what) const {
     if (!value.is(PackValue::Type::text) || value.text().empty()) fail(display(what) + " must be a name");
@@ -51,9 +54,9 @@ class TableLoader {
     }
   }
 
-  void table(std::string key, const PackValue& value) {
-    const bool clear = key.ends_with('!');
-    if (clear) key.pop_back();
+  void table(const std::string& title, const PackValue& value) {
+    const bool clear = title.ends_with('!');
+    const std::string key = title.substr(0, title.size() - (clear ? 1 : 0));
     if (key == "npu_marks" || key == "packages" || key == "secrets" || key == "no_numerics") {
       std::vector<std::string>& names = key == "npu_marks"  ? tables_.npu_marks
                                         : key == "packages" ? tables_.packages
@@ -70,27 +73,23 @@ class TableLoader {
       add(names, more);
     } else if (key == "environment") {
       if (clear) tables_.environment.clear();
-      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
-        environment(value.keys()[i], value.items()[i]);
+      each(key, value, &TableLoader::environment);
     } else if (key == "numerics") {
       if (clear) tables_.numerics.clear();
-      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
-        numeric(value.keys()[i], value.items()[i]);
+      each(key, value, &TableLoader::numeric);
     } else if (key == "aliases") {
       if (clear) tables_.aliases.clear();
-      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
-        aliases(value.keys()[i], value.items()[i]);
+      each(key, value, &TableLoader::aliases);
     } else if (key == "verl") {
       if (clear) tables_.verl = {};
-      for (std::size_t i = 0; i < as_map(value, key).items().size(); ++i)
-        tables_.verl.set(value.keys()[i], value.items()[i]);
+      each(key, value, &TableLoader::verl);
     } else {
       fail("unknown table '" + display(key) + "'");
     }
   }
 
   void environment(const std::string& name, const PackValue& value) {
-    as_map(value, name);
+    require_map(value, name);
     EnvironmentEntry entry;
     entry.name = name;
     for (std::size_t i = 0; i < value.keys().size(); ++i) {
@@ -120,6 +119,8 @@ class TableLoader {
       *old = std::move(entry);
     }
   }
+
+  void verl(const std::string& name, const PackValue& value) { tables_.verl.set(name, value); }
 
   void numeric(const std::string& name, const PackValue& value) {
     if (name.empty() || name == "*") fail("numerics: " + display(name) + " names no variable");
