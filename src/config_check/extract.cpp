@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/descriptor.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
 #include "support/interrupt.hpp"
@@ -35,22 +36,19 @@ class Folder {
   Folder(int parent, const std::string& name, const std::string& path)
       : path_(path),
         descriptor_(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail(path_);
+    if (descriptor() < 0) fail(path_);
   }
-  ~Folder() { ::close(descriptor_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   const std::string& path() const { return path_; }
 
   Folder below(const std::string& name) const {
     const std::string path = path_ + "/" + name;
-    if (::mkdirat(descriptor_, name.c_str(), 0755) != 0 && errno != EEXIST) fail(path);
-    return {descriptor_, name, path};
+    if (::mkdirat(descriptor(), name.c_str(), 0755) != 0 && errno != EEXIST) fail(path);
+    return {descriptor(), name, path};
   }
   std::vector<std::string> names() const {
-    const int copy = ::dup(descriptor_);
+    const int copy = ::dup(descriptor());
     DIR* const stream = copy < 0 ? nullptr : ::fdopendir(copy);
     if (stream == nullptr) {
       if (copy >= 0) ::close(copy);
@@ -68,7 +66,7 @@ class Folder {
 
  private:
   std::string path_;
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 bool is_folder(const Folder& folder, const std::string& name) {

@@ -35,24 +35,20 @@ bool is_file_name(std::string_view name) {
 
 ReceivedFile::ReceivedFile(int descriptor) : descriptor_(descriptor) {
   struct stat status = {};
-  if (::fstat(descriptor_, &status) != 0) throw IoError(name_, std::strerror(errno));
+  if (::fstat(descriptor_.get(), &status) != 0) throw IoError(name_, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) throw IoError(name_, "not a regular file");
-}
-
-ReceivedFile::~ReceivedFile() {
-  ::close(descriptor_);
 }
 
 std::uint64_t ReceivedFile::size() const {
   struct stat status = {};
-  if (::fstat(descriptor_, &status) != 0) throw IoError(name_, std::strerror(errno));
+  if (::fstat(descriptor_.get(), &status) != 0) throw IoError(name_, std::strerror(errno));
   return static_cast<std::uint64_t>(status.st_size);
 }
 
 void ReceivedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   check_range(offset, out.size(), size(), name_);
   while (!out.empty()) {
-    const ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t got = ::pread(descriptor_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) throw IoError(name_, got == 0 ? "cut off" : std::strerror(errno));
     offset += static_cast<std::uint64_t>(got);
@@ -63,7 +59,7 @@ void ReceivedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const
 void ReceivedFile::release(std::uint64_t begin, std::uint64_t size) const noexcept {
   // If the file system cannot free the bytes, the file only gets larger.
   if (size > 0)
-    static_cast<void>(::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+    static_cast<void>(::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                   static_cast<off_t>(begin), static_cast<off_t>(size)));
 }
 

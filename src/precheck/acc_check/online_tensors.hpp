@@ -11,6 +11,7 @@
 #include "dump/entry.hpp"
 #include "precheck/calls/tensor_store.hpp"
 #include "support/byte_source.hpp"
+#include "support/descriptor.hpp"
 
 namespace msprobe::precheck {
 
@@ -19,9 +20,6 @@ class ReceivedFile final : public ByteSource {
  public:
   /// Takes the descriptor over. IoError if it does not belong to a file.
   explicit ReceivedFile(int descriptor);
-  ~ReceivedFile() override;
-  ReceivedFile(const ReceivedFile&) = delete;
-  ReceivedFile& operator=(const ReceivedFile&) = delete;
 
   std::uint64_t size() const override;
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override;
@@ -30,7 +28,7 @@ class ReceivedFile final : public ByteSource {
   void release(std::uint64_t begin, std::uint64_t size) const noexcept;
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
   std::string name_ = "the tensors of the training";
 };
 

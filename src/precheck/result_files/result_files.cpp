@@ -38,6 +38,10 @@ const std::vector<std::string> kDetailsColumns = [] {
 }();
 const std::vector<std::string> kOurDetailsColumns = {"Verdict", "Reason"};
 
+std::string path_of(const std::string& folder, std::string_view stem, const std::string& time) {
+  return folder + std::string(stem) + time + std::string(kEnding);
+}
+
 std::vector<std::string> with(std::vector<std::string> columns, const std::vector<std::string>& more,
                               bool ours) {
   if (ours) columns.insert(columns.end(), more.begin(), more.end());
@@ -98,51 +102,32 @@ OutputRow skipped_row(std::string_view operation, CallDirection direction, std::
   return row;
 }
 
-void ResultFiles::File::open(bool create) {
-  descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_APPEND | (create ? O_CREAT | O_EXCL : 0), 0644);
-  if (descriptor < 0) throw IoError(display(path), std::strerror(errno));
+void ResultFiles::File::open(const std::string& name, bool create) {
+  const Descriptor& opened = descriptor.emplace(
+      ::open(name.c_str(), O_RDWR | O_CLOEXEC | O_APPEND | (create ? O_CREAT | O_EXCL : 0), 0644));
   struct stat facts = {};
-  if (::fstat(descriptor, &facts) != 0) throw IoError(display(path), std::strerror(errno));
-  if (!S_ISREG(facts.st_mode)) throw IoError(display(path), "not a regular file");
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw IoError(display(path), "another process is writing it");
+  if (opened.get() < 0 || ::fstat(opened.get(), &facts) != 0)
+    throw IoError(display(name), std::strerror(errno));
+  if (!S_ISREG(facts.st_mode)) throw IoError(display(name), "not a regular file");
+  if (::flock(opened.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw IoError(display(name), "another process is writing it");
+  path = name;
   size = static_cast<std::uint64_t>(facts.st_size);
 }
 
 void ResultFiles::File::append(std::string_view text) {
-  write_all(descriptor, text, display(path));
+  write_all(descriptor->get(), text, display(path));
   size += text.size();
 }
 
 void ResultFiles::File::cut(std::uint64_t to) {
-  if (::ftruncate(descriptor, static_cast<off_t>(to)) != 0)
+  if (::ftruncate(descriptor->get(), static_cast<off_t>(to)) != 0)
     throw IoError(display(path), std::strerror(errno));
   size = to;
 }
 
 void ResultFiles::File::cut_quietly(std::uint64_t to) noexcept {
-  if (::ftruncate(descriptor, static_cast<off_t>(to)) == 0) size = to;
-}
-
-void ResultFiles::File::close() noexcept {
-  if (descriptor >= 0) ::close(descriptor);
-  descriptor = -1;
-}
-
-ResultFiles::~ResultFiles() {
-  result_.close();
-  details_.close();
-  compared_.close();
-}
-
-ResultFiles::ResultFiles(ResultFiles&& other) noexcept
-    : result_(std::move(other.result_)),
-      details_(std::move(other.details_)),
-      compared_(std::move(other.compared_)),
-      time_(std::move(other.time_)),
-      style_(other.style_),
-      finished_(std::move(other.finished_)) {
-  other.result_.descriptor = other.details_.descriptor = other.compared_.descriptor = -1;
+  if (::ftruncate(descriptor->get(), static_cast<off_t>(to)) == 0) size = to;
 }
 
 ResultFiles ResultFiles::create(const std::string& folder, const std::string& time,
@@ -150,16 +135,14 @@ ResultFiles ResultFiles::create(const std::string& folder, const std::string& ti
   ResultFiles files;
   files.time_ = time;
   files.style_ = style;
-  files.result_.path = folder + "/" + std::string(kResultStem) + time + std::string(kEnding);
-  files.details_.path = folder + "/" + std::string(kDetailsStem) + time + std::string(kEnding);
-  files.result_.open(true);
+  files.result_.open(path_of(folder + "/", kResultStem, time), true);
   try {
-    files.details_.open(true);
+    files.details_.open(path_of(folder + "/", kDetailsStem, time), true);
     files.details_.append(header(columns_of(kDetailsColumns, kOurDetailsColumns, style)));
     files.result_.append(header(columns_of(kResultColumns, kOurResultColumns, style)));
   } catch (...) {
     ::unlink(files.result_.path.c_str());
-    if (files.details_.descriptor >= 0) ::unlink(files.details_.path.c_str());
+    if (!files.details_.path.empty()) ::unlink(files.details_.path.c_str());
     throw;
   }
   return files;
@@ -179,10 +162,8 @@ ResultFiles ResultFiles::resume(const std::string& result, ResultStyle style) {
   }
   ResultFiles files;
   files.time_ = name.substr(kResultStem.size(), kTimeDigits);
-  files.result_.path = result;
-  files.details_.path = folder + std::string(kDetailsStem) + files.time_ + std::string(kEnding);
-  files.result_.open(false);
-  files.details_.open(false);
+  files.result_.open(result, false);
+  files.details_.open(path_of(folder, kDetailsStem, files.time_), false);
   style.ours = has_our_columns(files.result_.path, kResultColumns, kOurResultColumns);
   if (style.ours != has_our_columns(files.details_.path, kDetailsColumns, kOurDetailsColumns))
     throw FormatError(display(files.details_.path), "its columns do not match those of the result file");
@@ -261,12 +242,9 @@ void ResultFiles::add(const OperationReport& report) {
 
 void ResultFiles::add_compared(const std::string& header, const std::string& lines) {
   if (compared_.path.empty()) {
-    File file;
     const std::string folder =
         result_.path.substr(0, result_.path.size() - time_.size() - kResultStem.size() - kEnding.size());
-    file.path = folder + std::string(kComparedStem) + time_ + std::string(kEnding);
-    file.open(true);
-    compared_ = std::move(file);
+    compared_.open(path_of(folder, kComparedStem, time_), true);
   }
   const std::uint64_t size = compared_.size;
   try {

@@ -12,6 +12,7 @@
 
 #include "precheck/judgement/output.hpp"
 #include "precheck/result_files/spelling.hpp"
+#include "support/descriptor.hpp"
 
 namespace msprobe::precheck {
 
@@ -54,9 +55,6 @@ class ResultFiles {
   /// whether they have msprobe's columns. UsageError for another name, IoError for a file that is missing or
   /// that another process writes, FormatError for a file of another kind.
   static ResultFiles resume(const std::string& result, ResultStyle style);
-  ~ResultFiles();
-  ResultFiles(ResultFiles&& other) noexcept;
-  ResultFiles& operator=(ResultFiles&&) = delete;
 
   /// Adds all rows of an operation, or no row: an IoError leaves the files as they were before.
   void add(const OperationReport& report);
@@ -77,14 +75,13 @@ class ResultFiles {
  private:
   struct File {
     std::string path;
-    int descriptor = -1;
+    std::optional<Descriptor> descriptor;
     std::uint64_t size = 0;
 
-    void open(bool create);
+    void open(const std::string& name, bool create);
     void append(std::string_view text);
     void cut(std::uint64_t size);
     void cut_quietly(std::uint64_t size) noexcept;
-    void close() noexcept;
   };
 
   ResultFiles() = default;

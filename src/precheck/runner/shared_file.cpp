@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -27,34 +26,27 @@ constexpr int kFirstDescriptor = 10;
   throw IoError(what, std::strerror(errno));
 }
 
-}  // namespace
-
-SharedFile::SharedFile() {
+/// An open file without a name.
+Descriptor nameless_file() {
   const char* variable = std::getenv("TMPDIR");
   const std::string folder = variable != nullptr && *variable != '\0' ? variable : "/tmp";
-  int made = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-  if (made < 0) {
-    std::string name = folder + "/msprobe-XXXXXX";
-    made = ::mkostemp(name.data(), O_CLOEXEC);
-    if (made < 0) fail(folder);
-    ::unlink(name.c_str());
-  }
-  descriptor_ = ::fcntl(made, F_DUPFD_CLOEXEC, kFirstDescriptor);
-  const int problem = errno;
-  ::close(made);
-  errno = problem;
-  if (descriptor_ < 0) fail(folder);
+  Descriptor made(::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  if (made.get() >= 0) return made;
+  std::string name = folder + "/msprobe-XXXXXX";
+  Descriptor named(::mkostemp(name.data(), O_CLOEXEC));
+  if (named.get() < 0) fail(folder);
+  ::unlink(name.c_str());
+  return named;
 }
 
-SharedFile::~SharedFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+}  // namespace
 
-SharedFile::SharedFile(SharedFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), end_(other.end_) {}
+SharedFile::SharedFile() : descriptor_(::fcntl(nameless_file().get(), F_DUPFD_CLOEXEC, kFirstDescriptor)) {
+  if (descriptor() < 0) fail("a temporary file");
+}
 
 void SharedFile::clear() {
-  if (::ftruncate(descriptor_, 0) != 0) fail("a temporary file");
+  if (::ftruncate(descriptor(), 0) != 0) fail("a temporary file");
   end_ = 0;
 }
 
@@ -66,8 +58,8 @@ std::uint64_t SharedFile::begin_tensor() {
 void SharedFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     check_interrupt();
-    const ssize_t written =
-        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kTransferPiece), static_cast<off_t>(end_));
+    const ssize_t written = ::pwrite(descriptor(), bytes.data(), std::min(bytes.size(), kTransferPiece),
+                                     static_cast<off_t>(end_));
     if (written < 0) {
       if (errno == EINTR) continue;
       fail("a temporary file");
@@ -79,7 +71,7 @@ void SharedFile::append(std::span<const std::byte> bytes) {
 
 std::uint64_t SharedFile::size() const {
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) fail("a temporary file");
+  if (::fstat(descriptor(), &status) != 0) fail("a temporary file");
   return static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -87,7 +79,7 @@ bool SharedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   if (offset > size()) return false;  // also for an offset that no file can have
   while (!out.empty()) {
     const ssize_t got =
-        ::pread(descriptor_, out.data(), std::min(out.size(), kTransferPiece), static_cast<off_t>(offset));
+        ::pread(descriptor(), out.data(), std::min(out.size(), kTransferPiece), static_cast<off_t>(offset));
     if (got < 0) {
       if (errno == EINTR) continue;
       fail("a temporary file");

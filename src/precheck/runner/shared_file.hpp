@@ -6,17 +6,16 @@
 #include <cstdint>
 #include <span>
 
+#include "support/descriptor.hpp"
+
 namespace msprobe::precheck {
 
 class SharedFile {
  public:
   /// In the directory for temporary files. IoError.
   SharedFile();
-  ~SharedFile();
-  SharedFile(SharedFile&& other) noexcept;
-  SharedFile& operator=(SharedFile&&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   void clear();
   /// Makes the next tensor begin at a multiple of 64 bytes; returns its offset.
   std::uint64_t begin_tensor();
@@ -28,7 +27,7 @@ class SharedFile {
   bool read_at(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   std::uint64_t end_ = 0;
 };
 
