@@ -162,22 +162,15 @@ class PairJudge {
   /// The number of a figure. If the row has none, notes that and returns nothing.
   std::optional<double> number(const DetailsRow& row, Figure figure) {
     const FigureField& field = row[figure];
-    const std::string_view side = &row == &device_ ? "" : " of the other device";
-    switch (field.kind) {
-      case FigureField::FieldKind::blank:
-        skip(fmt::format("{}{} is blank", english_column_of(figure), side));
-        return std::nullopt;
-      case FigureField::FieldKind::text:
-        skip(fmt::format("{}{} is not a number", english_column_of(figure), side));
-        return std::nullopt;
-      case FigureField::FieldKind::number:
-        break;
-    }
-    if (field.value < 0) {
-      skip(fmt::format("{}{} is negative", english_column_of(figure), side));
-      return std::nullopt;
-    }
-    return field.value;
+    using Kind = FigureField::FieldKind;
+    const char* const fault = field.kind == Kind::blank  ? "blank"
+                              : field.kind == Kind::text ? "not a number"
+                              : field.value < 0          ? "negative"
+                                                         : nullptr;
+    if (fault == nullptr) return field.value;
+    skip(fmt::format("{}{} is {}", english_column_of(figure), &row == &device_ ? "" : " of the other device",
+                     fault));
+    return std::nullopt;
   }
 
   /// The status that NaN and Inf of a figure give: `pass` if both are finite.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precheck/standards/standards.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -76,16 +77,17 @@ class StandardsReader {
 
   /// Operations whose rows in data/operations.yaml name the list.
   void fill_lists() {
-    for (const std::string_view key : kLists) {
-      for (dump::Listed& each : dump::listed_operations(key)) names_of(key)->insert(std::move(each.name));
+    for (const auto& [key, list] : lists()) {
+      for (dump::Listed& each : dump::listed_operations(key)) list->insert(std::move(each.name));
     }
   }
 
   void read() {
     require_map(file_.root(), "the file");
+    const auto known = lists();
     for (const auto& [key, value] : file_.members(file_.root())) {
-      if (Standards::Names* list = names_of(key->text)) {
-        *list = names(*value, key->text);
+      if (const auto list = known.find(key->text); list != known.end()) {
+        *list->second = names(*value, key->text);
       } else if (key->text == "ratios") {
         read_ratios(*value);
       } else if (key->text == "types") {
@@ -99,28 +101,19 @@ class StandardsReader {
   }
 
  private:
-  static constexpr std::string_view kLists[] = {"absolute_threshold",
-                                                "binary_consistency",
-                                                "ulp",
-                                                "thousandth",
-                                                "accumulative_error",
-                                                "level_1",
-                                                "level_2",
-                                                "quantized"};
-
-  Standards::Names* names_of(std::string_view key) {
-    const auto list = [&](Criterion criterion) {
+  /// The lists of operations by their names.
+  std::map<std::string_view, Standards::Names*> lists() {
+    const auto of = [&](Criterion criterion) {
       return &standards_.lists_[static_cast<std::size_t>(criterion)];
     };
-    if (key == "absolute_threshold") return list(Criterion::absolute_threshold);
-    if (key == "binary_consistency") return list(Criterion::binary_consistency);
-    if (key == "ulp") return list(Criterion::ulp);
-    if (key == "thousandth") return list(Criterion::thousandth);
-    if (key == "accumulative_error") return list(Criterion::accumulative_error);
-    if (key == "level_1") return &standards_.levels_[1];
-    if (key == "level_2") return &standards_.levels_[2];
-    if (key == "quantized") return &standards_.quantized_;
-    return nullptr;
+    return {{"absolute_threshold", of(Criterion::absolute_threshold)},
+            {"binary_consistency", of(Criterion::binary_consistency)},
+            {"ulp", of(Criterion::ulp)},
+            {"thousandth", of(Criterion::thousandth)},
+            {"accumulative_error", of(Criterion::accumulative_error)},
+            {"level_1", &standards_.levels_[1]},
+            {"level_2", &standards_.levels_[2]},
+            {"quantized", &standards_.quantized_}};
   }
 
   void require_map(const Node& node, std::string_view key) const {
@@ -141,27 +134,23 @@ class StandardsReader {
   void read_numbers(const Node& node, const std::vector<Place>& places, std::string_view key) const {
     require_map(node, key);
     for (const auto& [name, value] : file_.members(node)) {
-      double* place = nullptr;
-      for (const auto& [known, where] : places) {
-        if (known == name->text) place = where;
-      }
-      if (place == nullptr)
+      const auto place = std::ranges::find(places, name->text, &Place::first);
+      if (place == places.end())
         file_.fail(*name, display(key) + ": unknown number '" + display(name->text) + "'");
       const auto number = value->is_text() ? parse_power(value->text) : std::nullopt;
       if (!number || !std::isfinite(*number) || *number < 0)
         file_.fail(*value, display(name->text) + " must be a number that is not negative");
-      *place = *number;
+      *place->second = *number;
     }
   }
 
   void read_ratios(const Node& node) const {
     require_map(node, "ratios");
     for (const auto& [level, value] : file_.members(node)) {
-      std::size_t number = standards_.ratios_.size();
-      if (level->text == "level_0") number = 0;
-      if (level->text == "level_1") number = 1;
-      if (level->text == "level_2") number = 2;
-      if (number == standards_.ratios_.size()) file_.fail(*level, "the levels are level_0, level_1, level_2");
+      constexpr std::array<std::string_view, 3> kLevels = {"level_0", "level_1", "level_2"};
+      const auto found = std::ranges::find(kLevels, level->text);
+      if (found == kLevels.end()) file_.fail(*level, "the levels are level_0, level_1, level_2");
+      const auto number = static_cast<std::size_t>(found - kLevels.begin());
       read_numbers(*value, places(standards_.ratios_[number]), level->text);
     }
   }
@@ -197,10 +186,8 @@ Standards Standards::load(const std::string& path) {
 }
 
 Criterion Standards::listed(std::string_view operation) const {
-  constexpr Criterion kOrder[] = {Criterion::absolute_threshold, Criterion::binary_consistency,
-                                  Criterion::ulp, Criterion::thousandth, Criterion::accumulative_error};
-  for (const Criterion criterion : kOrder) {
-    if (lists_[static_cast<std::size_t>(criterion)].contains(operation)) return criterion;
+  for (std::size_t i = 0; i < lists_.size(); ++i) {
+    if (lists_[i].contains(operation)) return static_cast<Criterion>(i);
   }
   return Criterion::benchmark;
 }
