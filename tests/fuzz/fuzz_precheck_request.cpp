@@ -64,7 +64,7 @@ FUZZ_TARGET(precheck_request)(const std::uint8_t* data, std::size_t size) {
   RequestBuilder builder(nullptr, {.hf32 = true, .seed = {}});
   CallPlan plan;
   try {
-    plan = plan_calls(*input, ".", {}, false);
+    plan = plan_calls(*input, {}, false);
   } catch (const FormatError&) {
     return;
   }

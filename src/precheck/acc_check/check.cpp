@@ -129,9 +129,7 @@ std::vector<std::string> devices_of(const std::vector<std::string>& typed) {
 
 CallPlan read_plan(const CheckOptions& options) {
   const auto json = open_file(options.dump_json);
-  const std::string parent = std::filesystem::path(options.dump_json).parent_path().string();
-  CallPlan plan =
-      plan_calls(*json, parent.empty() ? "." : parent, options.lists, options.filter, options.framework);
+  CallPlan plan = plan_calls(*json, options.lists, options.filter, options.framework);
   if (!plan.has_data) throw FormatError(options.dump_json, "it has no 'data'");
   return plan;
 }

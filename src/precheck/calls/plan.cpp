@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -110,8 +111,7 @@ std::string why_not_called(const CallLists& lists, const ApiName& api, Framework
   return {};
 }
 
-CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
-                    Framework wanted) {
+CallPlan plan_calls(const ByteSource& json, const CallLists& lists, bool filter, Framework wanted) {
   CallPlan plan;
   std::unordered_map<std::string, dump::EntryPlace> backwards;
   std::unordered_set<std::string> forms;
@@ -164,7 +164,10 @@ CallPlan plan_calls(const ByteSource& json, const std::string& directory, const 
     if (const auto found = backwards.find(call.name); found != backwards.end()) call.backward = found->second;
   }
   plan.has_data = header.has_data;
-  if (header.data_directory) plan.tensor_directory = directory + "/dump_tensor_data";
+  if (header.data_directory) {
+    const std::string folder = std::filesystem::path(json.name()).parent_path().string();
+    plan.tensor_directory = (folder.empty() ? "." : folder) + "/dump_tensor_data";
+  }
   return plan;
 }
 

@@ -40,10 +40,10 @@ struct CallPlan {
   std::uint64_t duplicates = 0;  // left out by `filter`
 };
 
-/// `filter`: keeps one of several calls of an operation that differ only in their values. `wanted`: the
-/// framework that the dump must have; a dump that names none counts as one of it. FormatError for a broken
-/// file, and for a dump of another framework.
-CallPlan plan_calls(const ByteSource& json, const std::string& directory, const CallLists& lists, bool filter,
+/// The tensors are in a folder next to the file. `filter`: keeps one of several calls of an operation that
+/// differ only in their values. `wanted`: the framework that the dump must have; a dump that names none
+/// counts as one of it. FormatError for a broken file, and for a dump of another framework.
+CallPlan plan_calls(const ByteSource& json, const CallLists& lists, bool filter,
                     Framework wanted = Framework::unspecified);
 
 }  // namespace msprobe::precheck

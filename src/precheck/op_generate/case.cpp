@@ -79,9 +79,7 @@ CaseSource open_case_source(const CaseRequest& request) {
   const bool extracted = request.dump_json.empty();
   const std::string& path = extracted ? request.extract : request.dump_json;
   source.json = extracted ? extracted_dump(path) : open_file(path);
-  const fs::path folder = fs::path(path).parent_path();
-  source.plan =
-      plan_calls(*source.json, folder.empty() ? "." : folder.string(), {}, false, request.framework);
+  source.plan = plan_calls(*source.json, {}, false, request.framework);
   if (!source.plan.has_data) throw FormatError(path, "it has no member 'data', so it is not a dump.json");
   if (request.data == CaseData::random) source.plan.tensor_directory.clear();
   return source;
