@@ -95,8 +95,6 @@ PreparedCall Caller::prepare(std::uint64_t index, RequestBuilder& builder) {
   } catch (const Excluded& rule) {
     prepared.refused = skipped(call.name, rule.what());
     prepared.refused.excluded = true;
-  } catch (const NotRebuilt& reason) {
-    prepared.refused = skipped(call.name, reason.what());
   } catch (const Error& error) {
     prepared.refused = skipped(call.name, error.what());
   }
@@ -170,8 +168,6 @@ OperationReport Caller::judged(const PlannedCall& call, const PreparedCall& prep
                        judge_recorded_statistics(call.name + ".forward.output.", prepared.forward,
                                                  answer.forward->reference, first_alone));
       }
-    } catch (const NotRebuilt& reason) {
-      skip_direction(result, CallDirection::forward, reason.what());
     } catch (const Error& error) {
       skip_direction(result, CallDirection::forward, error.what());
     }
@@ -260,8 +256,6 @@ void Caller::judge_backward(const PlannedCall& call, const PreparedCall& prepare
       take_judgement(result, CallDirection::backward, std::move(*best));
       return;
     }
-  } catch (const NotRebuilt& refused) {
-    reason = refused.what();
   } catch (const Error& error) {
     reason = error.what();
   }

@@ -2,13 +2,13 @@
 // The reason why a call cannot be made again. Its row shows it, and the other calls continue.
 #pragma once
 
-#include <stdexcept>
+#include "support/error.hpp"
 
 namespace msprobe::precheck {
 
-class NotRebuilt : public std::runtime_error {
+class NotRebuilt : public Error {
  public:
-  using std::runtime_error::runtime_error;
+  using Error::Error;
 };
 
 /// A rule or the user excludes the call.
