@@ -18,16 +18,7 @@ namespace msprobe::precheck {
 namespace {
 
 bool is_of(const tensor::FloatForm& form, float value) {
-  return !std::isfinite(value) ||
-         (std::fabs(value) <= form.largest && tensor::nearest_in(form, value) == value);
-}
-
-/// Rounds to the nearest bfloat16, also where that is beyond the largest number.
-double nearest_bfloat16(double value) {
-  static const tensor::FloatForm kForm = *tensor::float_form(tensor::DType::bfloat16);
-  if (!std::isfinite(value)) return value;
-  const double near = tensor::nearest_in(kForm, value);
-  return std::fabs(near) > kForm.largest ? std::copysign(HUGE_VAL, value) : near;
+  return std::isnan(value) || nearest_element(form, value) == value;
 }
 
 void put_rounded(tensor::DType dtype, std::span<const double> values, std::span<std::byte> out) {
@@ -35,8 +26,9 @@ void put_rounded(tensor::DType dtype, std::span<const double> values, std::span<
     tensor::from_double(dtype, values, out);
     return;
   }
+  const tensor::FloatForm form = *tensor::float_form(dtype);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto bits = static_cast<std::uint16_t>(element_bits(dtype, nearest_bfloat16(values[i])));
+    const auto bits = static_cast<std::uint16_t>(element_bits(dtype, nearest_element(form, values[i])));
     std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
   }
 }

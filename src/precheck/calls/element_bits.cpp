@@ -21,4 +21,10 @@ std::uint64_t element_bits(tensor::DType dtype, double value) {
          (static_cast<std::uint32_t>(std::ldexp(size, 10 - exponent)) & 0x3ff);
 }
 
+double nearest_element(const tensor::FloatForm& form, double value) {
+  if (!std::isfinite(value)) return value;
+  const double nearest = tensor::nearest_in(form, value);
+  return std::fabs(nearest) > form.largest ? std::copysign(HUGE_VAL, value) : nearest;
+}
+
 }  // namespace msprobe::precheck

@@ -12,7 +12,6 @@
 
 #include "precheck/calls/element_bits.hpp"
 #include "precheck/calls/not_rebuilt.hpp"
-#include "tensor/float_form.hpp"
 
 namespace msprobe::precheck {
 namespace {
@@ -39,9 +38,7 @@ class FloatSource {
   /// Rounds a number to the type.
   double round(double value) const {
     if (dtype_ == DType::float64) return value;
-    if (dtype_ == DType::float32 || !std::isfinite(value)) return static_cast<float>(value);
-    const double nearest = tensor::nearest_in(form_, value);
-    return std::fabs(nearest) > form_.largest ? std::copysign(INFINITY, value) : nearest;
+    return dtype_ == DType::float32 ? static_cast<float>(value) : nearest_element(form_, value);
   }
 
  private:
@@ -169,9 +166,7 @@ void integer_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& 
 
 /// Both parts between -Max and Max, so that no absolute value is much larger than the recorded ones.
 void complex_elements(const RandomTensor& tensor, RandomStream& stream, Pieces& pieces) {
-  const DType part = tensor.dtype == DType::complex128  ? DType::float64
-                     : tensor.dtype == DType::complex64 ? DType::float32
-                                                        : DType::float16;
+  const DType part = tensor::real_type(tensor.dtype);
   const double most = std::isfinite(tensor.max.number()) ? std::fabs(tensor.max.number()) : 1;
   FloatSource source(part, -most * M_SQRT1_2, most * M_SQRT1_2);
   for (std::uint64_t i = 0; i < 2 * tensor.count; ++i) pieces.add(element_bits(part, source.next(stream)));

@@ -29,17 +29,11 @@ std::string float_place(std::uint64_t element, const TensorOutput& device) {
   return place_of(element / 2, device.shape) + (element % 2 == 0 ? " (real part)" : " (imaginary part)");
 }
 
-tensor::DType part_type(tensor::DType dtype) {
-  if (dtype == tensor::DType::complex32) return tensor::DType::float16;
-  if (dtype == tensor::DType::complex64) return tensor::DType::float32;
-  return dtype == tensor::DType::complex128 ? tensor::DType::float64 : dtype;
-}
-
 constexpr double kMask = 0x1p64;  // inputs of this size represent infinity
 
 /// The unit in the last place of a type at a number.
 double unit_at(tensor::DType dtype, double value) {
-  const auto form = tensor::float_form(part_type(dtype));
+  const auto form = tensor::float_form(tensor::real_type(dtype));
   if (!form || value == 0 || !std::isfinite(value)) return 0;
   return std::ldexp(1.0, std::max(std::ilogb(value), form->least) - form->fraction);
 }
