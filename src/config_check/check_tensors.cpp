@@ -178,6 +178,14 @@ void compare_records(const Entry& a, Entry::Index left, const Entry& b, Entry::I
   block.rows.back().difference = row.difference;
 }
 
+using Members = std::unordered_map<std::string_view, Entry::Index>;
+
+Members members_of(const Entry& entry, Entry::Index node) {
+  Members members;
+  entry.children(node, [&](Entry::Index child) { members.emplace(entry.key(child), child); });
+  return members;
+}
+
 /// Walks the trees of a model's inputs on both sides together.
 class TreeComparison {
  public:
@@ -187,13 +195,6 @@ class TreeComparison {
   void run() { objects(0, 0, "", 0); }
 
  private:
-  using Members = std::unordered_map<std::string_view, Entry::Index>;
-
-  static Members members_of(const Entry& entry, Entry::Index node) {
-    Members members;
-    entry.children(node, [&](Entry::Index child) { members.emplace(entry.key(child), child); });
-    return members;
-  }
   static std::string below(const std::string& path, std::string_view key) {
     return path.empty() ? std::string(key) : path + "." + std::string(key);
   }
@@ -255,8 +256,7 @@ class TreeComparison {
 };
 
 void compare_weights(const Entry& bench, const Entry& cmp, RankTensors& block) {
-  std::unordered_map<std::string_view, Entry::Index> others;
-  cmp.children(0, [&](Entry::Index child) { others.emplace(cmp.key(child), child); });
+  const Members others = members_of(cmp, 0);
   std::set<std::string_view> seen;
   bench.children(0, [&](Entry::Index child) {
     const auto found = others.find(bench.key(child));

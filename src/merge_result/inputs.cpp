@@ -2,7 +2,6 @@
 #include "merge_result/inputs.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
@@ -45,22 +44,18 @@ std::optional<ResultName> parse_name(std::string_view name) {
   name.remove_prefix(rank.size());
   const std::string again = "-rank" + std::string(rank) + "_";
   if (name.starts_with(again)) name.remove_prefix(again.size() - 1);
-  if (rank.empty() ||
-      std::from_chars(rank.data(), rank.data() + rank.size(), result.rank).ec != std::errc() ||
-      !name.starts_with('_')) {
-    return std::nullopt;
-  }
+  const auto number = whole_number<std::int64_t>(rank);
+  if (!number || !name.starts_with('_')) return std::nullopt;
+  result.rank = *number;
   name.remove_prefix(1);
   result.time = name.substr(0, std::min(kTimeDigits, name.size()));
   if (result.time.size() != kTimeDigits || !is_digits(result.time)) return std::nullopt;
   name.remove_prefix(kTimeDigits);
   constexpr std::string_view kPart = "_part_";
   if (!result.workbook && name.starts_with(kPart)) {
-    const std::string_view part = name.substr(kPart.size());
-    if (!is_digits(part) ||
-        std::from_chars(part.data(), part.data() + part.size(), result.part).ec != std::errc()) {
-      return std::nullopt;
-    }
+    const auto part = whole_number<std::uint64_t>(name.substr(kPart.size()));
+    if (!part) return std::nullopt;
+    result.part = *part;
     return result;
   }
   return name.empty() ? std::optional(result) : std::nullopt;

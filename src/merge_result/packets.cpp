@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge_result/packets.hpp"
 
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -17,15 +16,6 @@ void carry_numbers(auto& packet, auto& value) {
 void carry_rank(auto& packet, auto& rank) {
   packet(rank.rank, rank.left_out, rank.unreadable, rank.not_found, rank.indices, rank.columns, rank.npu_real,
          rank.bench_real);
-}
-
-std::string_view kept(PacketReader& packet, std::pmr::memory_resource& memory) {
-  std::string text;
-  packet(text);
-  if (text.empty()) return {};
-  char* const place = static_cast<char*>(memory.allocate(text.size(), 1));
-  std::memcpy(place, text.data(), text.size());
-  return {place, text.size()};
 }
 
 }  // namespace
@@ -46,12 +36,16 @@ RankValues unpack_rank(PacketReader& packet) {
   std::size_t names = 0;
   std::size_t values = 0;
   packet(names, values);
-  rank.memory = std::make_unique<std::pmr::monotonic_buffer_resource>();
-  for (; names > 0; --names) rank.names.push_back(kept(packet, *rank.memory));
+  std::string text;
+  for (; names > 0; --names) {
+    packet(text);
+    rank.names.push_back(rank.keep(text));
+  }
   for (; values > 0; --values) {
     Value& value = rank.values.emplace_back();
     carry_numbers(packet, value);
-    value.text = kept(packet, *rank.memory);
+    packet(text);
+    value.text = rank.keep(text);
   }
   return rank;
 }

@@ -88,7 +88,6 @@ class RankReader {
  public:
   RankReader(const RankFiles& files, const MergeConfig& config) : files_(files), config_(config) {
     result_.rank = files.rank;
-    result_.memory = std::make_unique<std::pmr::monotonic_buffer_resource>();
     result_.values.emplace_back();
     for (std::size_t i = 0; i < config.apis.size(); ++i) api_numbers_.emplace(config.apis[i], i);
     found_.resize(config.apis.size());
@@ -207,7 +206,7 @@ class RankReader {
 
   void take_row(std::span<const sheets::Cell> cells, std::string_view name, std::size_t api) {
     apis_.push_back(api);
-    result_.names.push_back(*names_.insert(keep(name)).first);
+    result_.names.push_back(*names_.insert(result_.keep(name)).first);
     std::optional<std::uint32_t> maxima;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       sheets::Cell cell = cell_at(cells, columns_[i]);
@@ -241,13 +240,6 @@ class RankReader {
     return {Kind::number, *number, {}};
   }
 
-  std::string_view keep(std::string_view text) {
-    if (text.empty()) return {};
-    char* place = static_cast<char*>(result_.memory->allocate(text.size(), 1));
-    std::memcpy(place, text.data(), text.size());
-    return {place, text.size()};
-  }
-
   std::uint32_t add(const Value& value) {
     if (result_.values.size() == UINT32_MAX)
       throw FormatError(display(*path_), "more values than can be merged");
@@ -269,11 +261,11 @@ class RankReader {
       return id;
     }
     if (cell.text.size() > kShort) {
-      value.text = keep(cell.text);
+      value.text = result_.keep(cell.text);
       return add(value);
     }
     if (const auto known = texts_.find(cell.text); known != texts_.end()) return known->second;
-    value.text = keep(cell.text);
+    value.text = result_.keep(cell.text);
     const std::uint32_t id = add(value);
     if (texts_.size() < kMostRemembered) texts_.emplace(value.text, id);
     return id;
@@ -334,6 +326,13 @@ class RankReader {
 };
 
 }  // namespace
+
+std::string_view RankValues::keep(std::string_view text) {
+  if (text.empty()) return {};
+  char* const place = static_cast<char*>(memory->allocate(text.size(), 1));
+  std::memcpy(place, text.data(), text.size());
+  return {place, text.size()};
+}
 
 std::string RankValues::text_of(const RankValue& value, bool real) const {
   if (real) return python_repr(number_of(value.kind, value.number, value.text).value_or(0));

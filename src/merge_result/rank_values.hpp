@@ -37,6 +37,8 @@ struct RankValues {
     std::string_view text;
   };
   std::string text_of(const RankValue& value, bool real) const;
+  /// A copy of the text in `memory`.
+  std::string_view keep(std::string_view text);
 
   std::vector<RankValue> values;                    // a repeated text is stored once
   std::vector<std::vector<std::uint32_t>> columns;  // by index: the values of the rows
@@ -44,7 +46,8 @@ struct RankValues {
   /// only numbers and not all are whole.
   bool npu_real = false;
   bool bench_real = false;
-  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory;  // of the texts
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();  // of the texts
 };
 
 /// Reads a rank's files. The result reports their errors.

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "precheck/acc_check/caller.hpp"
-#include "report/severity.hpp"
-#include "report/terminal.hpp"
+#include "precheck/acc_check/summary.hpp"
 #include "support/json_writer.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
@@ -102,12 +101,8 @@ void OnlineJudge::finish() {
                                  counted(findings_.calls(), "call"), steps_text());
   if (!torch_.empty()) text += ", by PyTorch " + display(torch_);
   text += fmt::format(": {} pass, ", counted(findings_.of(PrecheckVerdict::pass), "operation"));
-  const std::size_t errors = findings_.of(PrecheckVerdict::error);
-  const std::size_t warnings = findings_.of(PrecheckVerdict::warning);
-  using report::Severity;
-  text += report::count_text(errors, "error", errors == 0 ? Severity::none : Severity::error, color_) + ", ";
-  text += report::count_text(warnings, "warning", warnings == 0 ? Severity::none : Severity::warning, color_);
-  text += fmt::format(", {} SKIP", human_count(findings_.of(PrecheckVerdict::skip)));
+  text += counts_text(findings_.of(PrecheckVerdict::error), findings_.of(PrecheckVerdict::warning),
+                      findings_.of(PrecheckVerdict::skip), color_);
   text += findings_.lines(color_);
   if (const std::string& dump = cases_.first_dump(); !dump.empty())
     text += "\n  saved: " + display(dump) + " (`msprobe op_generate` makes scripts of its calls)";

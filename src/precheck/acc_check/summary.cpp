@@ -19,16 +19,6 @@ std::string painted(PrecheckVerdict verdict, bool color) {
                        color);
 }
 
-/// `3 errors, 0 warnings, 2 SKIP`
-std::string counts_text(std::size_t errors, std::size_t warnings, std::size_t skips, bool color) {
-  using report::Severity;
-  std::string text =
-      report::count_text(errors, "error", errors == 0 ? Severity::none : Severity::error, color);
-  text += ", ";
-  text += report::count_text(warnings, "warning", warnings == 0 ? Severity::none : Severity::warning, color);
-  return text + fmt::format(", {} SKIP", human_count(skips));
-}
-
 /// Counts the operations that gave nothing that could be judged, such as an assignment.
 std::string without_output(std::size_t count) {
   return count == 0 ? std::string() : fmt::format(", {} without output", human_count(count));
@@ -82,6 +72,15 @@ std::string side_lines(const SidesResult& sides, bool color) {
 }
 
 }  // namespace
+
+std::string counts_text(std::size_t errors, std::size_t warnings, std::size_t skips, bool color) {
+  using report::Severity;
+  std::string text =
+      report::count_text(errors, "error", errors == 0 ? Severity::none : Severity::error, color);
+  text += ", ";
+  text += report::count_text(warnings, "warning", warnings == 0 ? Severity::none : Severity::warning, color);
+  return text + fmt::format(", {} SKIP", human_count(skips));
+}
 
 void Tally::take(const OperationReport& result) {
   cover(result, coverage_);

@@ -15,6 +15,9 @@ namespace msprobe::precheck {
 /// Lists name this many calls; the rest are only counted.
 inline constexpr std::size_t kShownCalls = 10;
 
+/// `3 errors, 0 warnings, 2 SKIP`
+std::string counts_text(std::size_t errors, std::size_t warnings, std::size_t skips, bool color);
+
 /// Counts right and wrong operations, and keeps the first that are not right.
 class Tally {
  public:

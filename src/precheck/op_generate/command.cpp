@@ -63,17 +63,13 @@ class OpGenerateCommand final : public Command {
     const WrittenCase written = write_case(request, output_);
     log_info(fmt::format("{}: {}, {}{}\n  written: {}\n  to run it: python3 {}/run.py", request.api,
                          written.backward ? "forward and backward" : "forward",
-                         counted(written.tensors, "tensor", "tensors"),
+                         written.tensors == 1 ? "1 tensor" : human_count(written.tensors) + " tensors",
                          written.synthetic ? ", made from recorded ranges" : "", display(written.folder),
                          display(written.folder)));
     return Outcome::clean;
   }
 
  private:
-  static std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
-    return fmt::format("{} {}", human_count(count), count == 1 ? one : many);
-  }
-
   CaseRequest typed_request() const {
     CaseRequest request;
     request.dump_json = dump_json_;
