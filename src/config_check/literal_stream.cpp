@@ -2,6 +2,7 @@
 #include "config_check/literal_stream.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -20,21 +21,13 @@ bool is_word(char c) {
          c == '+' || c == '-';
 }
 
-/// Reads digits in a base from the front of a text; nothing if there are fewer than `least`.
-std::optional<std::uint32_t> take_number(std::string_view& rest, std::size_t least, std::size_t most,
-                                         std::uint32_t base) {
+/// Reads so many hexadecimal digits from the front of a text; nothing if there are fewer.
+std::optional<std::uint32_t> take_hex(std::string_view& rest, std::size_t digits) {
   std::uint32_t code = 0;
-  std::size_t count = 0;
-  for (; count < most && count < rest.size(); ++count) {
-    const char c = rest[count];
-    std::uint32_t digit = 99;
-    if (c >= '0' && c <= '9') digit = static_cast<std::uint32_t>(c - '0');
-    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') digit = static_cast<std::uint32_t>((c | 0x20) - 'a' + 10);
-    if (digit >= base) break;
-    code = code * base + digit;
-  }
-  if (count < least) return std::nullopt;
-  rest.remove_prefix(count);
+  if (rest.size() < digits) return std::nullopt;
+  const char* const end = rest.data() + digits;
+  if (std::from_chars(rest.data(), end, code, 16).ptr != end) return std::nullopt;
+  rest.remove_prefix(digits);
   return code;
 }
 
@@ -84,11 +77,11 @@ bool LiteralStream::text_token(std::string_view& rest, Token& token) {
     constexpr std::string_view kValues = "\n\r\t\b\f\a\v";
     if (kind == 'x' || kind == 'u' || kind == 'U') {
       const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : 8;
-      auto code = take_number(rest, digits, digits, 16);
+      auto code = take_hex(rest, digits);
       if (!code) return false;
       if (*code >= 0xD800 && *code < 0xDC00 && rest.starts_with("\\u")) {
         std::string_view after = rest.substr(2);
-        const auto low = take_number(after, 4, 4, 16);
+        const auto low = take_hex(after, 4);
         if (low && *low >= 0xDC00 && *low < 0xE000) {
           code = 0x10000 + ((*code - 0xD800) << 10) + (*low - 0xDC00);
           rest = after;

@@ -146,33 +146,21 @@ class LogFlattener {
   std::size_t spent_ = 0;
 };
 
-}  // namespace
-
-VerlConfig find_verl_config(std::string_view log, const std::string& file) {
-  std::optional<DictStart> start;
-  std::size_t count = 0;
-  for (std::size_t at = log.find(kKey); at != std::string_view::npos; at = log.find(kKey, at + 1)) {
-    if (const auto found = start_at(log, at)) {
-      start = found;
-      ++count;
-    }
-  }
-  if (!start) throw FormatError(display(file), "Not found the start with 'actor_rollout_ref' dict in log.");
-  VerlConfig config;
-  if (count > 1)
-    config.warnings.push_back(
-        fmt::format("{}: the log has {} configurations; the last one is used", display(file), count));
-  Extraction extraction(log, *start);
+/// The configuration with this start.
+PackValue config_at(std::string_view log, const DictStart& start, const std::string& file) {
+  Extraction extraction(log, start);
   if (!extraction.run(true)) {
     const std::size_t depth = extraction.stream().depth();
     if (!extraction.has_prefix() || !extraction.run(false))
       throw FormatError(display(file), fmt::format("Unclosed dictionary, mismatched brackets of {}", depth));
   }
-  config.value = extraction.stream().take();
-  if (!config.value.is(PackValue::Type::map))
+  PackValue value = extraction.stream().take();
+  if (!value.is(PackValue::Type::map))
     throw FormatError(display(file), "the configuration is not a dictionary");
-  return config;
+  return value;
 }
+
+}  // namespace
 
 VerlConfig read_verl_log(const ByteSource& log) {
   std::uint64_t last = 0;
@@ -202,11 +190,12 @@ VerlConfig read_verl_log(const ByteSource& log) {
       ++count;
     }
   }
-  if (count == 0) return find_verl_config({}, log.name());
   const std::uint64_t from = last > kContext ? last - kContext : 0;
-  const std::uint64_t size = std::min(kContext + kMostConfig, log.size() - from);
-  VerlConfig config = find_verl_config(read_text(log, from, size), log.name());
-  config.warnings.clear();
+  text = read_text(log, from, std::min(kContext + kMostConfig, log.size() - from));
+  const auto start = count == 0 ? std::nullopt : start_at(text, static_cast<std::size_t>(last - from));
+  if (!start)
+    throw FormatError(display(log.name()), "Not found the start with 'actor_rollout_ref' dict in log.");
+  VerlConfig config{config_at(text, *start, log.name()), {}};
   if (count > 1) {
     config.warnings.push_back(
         fmt::format("{}: the log has {} configurations; the last one is used", display(log.name()), count));

@@ -17,11 +17,8 @@ struct VerlConfig {
   std::vector<std::string> warnings;
 };
 
-/// The last configuration in the log. FormatError naming `file` if the log has no configuration or only the
-/// beginning of one.
-VerlConfig find_verl_config(std::string_view log, const std::string& file);
-
-/// The same for a log of any size; only the part around the configuration is kept in memory.
+/// The last configuration in the log, of which only the part around it is kept in memory. FormatError if the
+/// log has no configuration or only the beginning of one.
 VerlConfig read_verl_log(const ByteSource& log);
 
 /// Joins the keys of a path with `/`; lists and empty maps are values. FormatError naming `file` if the

@@ -12,7 +12,7 @@ namespace msprobe::config_check::verl_log_test {
 namespace {
 
 std::string found(const std::string& log) {
-  return pack::python_repr(find_verl_config(log, "t.log").value);
+  return pack::python_repr(read_verl_log(*memory_source(log, "t.log")).value);
 }
 
 std::string refused(const std::string& log) {
@@ -43,7 +43,8 @@ TEST_CASE("JSON, on one line or pretty-printed") {
 }
 
 TEST_CASE("the last configuration counts") {
-  const VerlConfig config = find_verl_config("{'actor_rollout_ref': 1}\n{'actor_rollout_ref': 2}\n", "t.log");
+  const VerlConfig config =
+      read_verl_log(*memory_source("{'actor_rollout_ref': 1}\n{'actor_rollout_ref': 2}\n", "t.log"));
   CHECK(pack::python_repr(config.value) == "{'actor_rollout_ref': 2}");
   REQUIRE(config.warnings.size() == 1);
   CHECK(config.warnings[0] == "t.log: the log has 2 configurations; the last one is used");
@@ -81,7 +82,9 @@ TEST_CASE("a log that is longer than what is kept of it") {
 
 TEST_CASE("paths") {
   const pack::FlatMap flat = flatten_verl(
-      find_verl_config("{'actor_rollout_ref': {'x': {}, 'y': [{'z': 1}], 'w': {'v': 1}}}", "t").value, "t");
+      read_verl_log(*memory_source("{'actor_rollout_ref': {'x': {}, 'y': [{'z': 1}], 'w': {'v': 1}}}", "t"))
+          .value,
+      "t");
   REQUIRE(flat.size() == 3);
   CHECK(flat.items()[0].first == "actor_rollout_ref/x");
   CHECK(pack::python_repr(flat.items()[1].second) == "[{'z': 1}]");
