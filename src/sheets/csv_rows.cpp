@@ -25,14 +25,8 @@ bool is_plain(std::byte byte) {
 }  // namespace
 
 CsvRows::CsvRows(const ByteSource& file) : file_(file) {
-  static constexpr unsigned char kMark[] = {0xEF, 0xBB, 0xBF};
-  if (file.size() < sizeof kMark) return;
-  std::byte start[sizeof kMark];
-  file.read_at(0, start);
-  if (std::equal(std::begin(start), std::end(start), std::begin(kMark),
-                 [](std::byte a, unsigned char b) { return std::to_integer<unsigned char>(a) == b; })) {
-    offset_ = sizeof kMark;
-  }
+  static constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (first_bytes(file, kMark.size()) == kMark) offset_ = kMark.size();
 }
 
 int CsvRows::peek() {

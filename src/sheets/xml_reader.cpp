@@ -15,6 +15,10 @@
 namespace msprobe::sheets {
 namespace {
 
+constexpr int kDeepest = 64;                                     // element
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;  // bytes of a part
+constexpr std::uint64_t kLongestToken = std::uint64_t{1} << 20;  // bytes of one tag or comment
+
 std::string_view local(const char* name) {
   const std::string_view whole(name);
   const std::size_t colon = whole.rfind(':');
@@ -25,8 +29,8 @@ std::string_view local(const char* name) {
 /// parser has returned.
 class Reading {
  public:
-  Reading(XmlHandler& handler, std::string place, const XmlLimits& limits)
-      : handler_(handler), place_(std::move(place)), limits_(limits), parser_(XML_ParserCreate(nullptr)) {
+  Reading(XmlHandler& handler, std::string place)
+      : handler_(handler), place_(std::move(place)), parser_(XML_ParserCreate(nullptr)) {
     if (!parser_) throw std::bad_alloc();
     XML_SetUserData(parser_.get(), this);
     XML_SetElementHandler(
@@ -64,8 +68,8 @@ class Reading {
     }
     // The parser keeps only a tag that has not ended.
     const XML_Index done = XML_GetCurrentByteIndex(parser_.get());
-    if (done >= 0 && given_ - std::min(given_, static_cast<std::uint64_t>(done)) > limits_.token)
-      fail("a tag or comment of more than " + human_bytes(limits_.token));
+    if (done >= 0 && given_ - std::min(given_, static_cast<std::uint64_t>(done)) > kLongestToken)
+      fail("a tag or comment of more than " + human_bytes(kLongestToken));
   }
 
  private:
@@ -85,7 +89,7 @@ class Reading {
   }
 
   void start(const char* name, const char* const* pairs) {
-    if (++depth_ > limits_.depth) fail("elements are nested too deeply");
+    if (++depth_ > kDeepest) fail("elements are nested too deeply");
     handler_.start(local(name), Attributes(pairs));
   }
 
@@ -93,7 +97,6 @@ class Reading {
 
   XmlHandler& handler_;
   std::string place_;
-  const XmlLimits& limits_;
   std::unique_ptr<XML_ParserStruct, Free> parser_;
   std::exception_ptr failure_;
   std::uint64_t given_ = 0;
@@ -110,13 +113,13 @@ std::string_view Attributes::get(std::string_view name) const {
 }
 
 void read_xml(const archive::ZipReader& zip, const archive::ZipEntry& entry, const std::string& workbook,
-              XmlHandler& handler, const XmlLimits& limits) {
+              XmlHandler& handler) {
   const std::string place = display(workbook) + ": " + display(entry.name);
-  if (entry.size > limits.unpacked) {
+  if (entry.size > kMostUnpacked) {
     throw FormatError(place, fmt::format("refused: {} unpacked, at most {} are accepted",
-                                         human_bytes(entry.size), human_bytes(limits.unpacked)));
+                                         human_bytes(entry.size), human_bytes(kMostUnpacked)));
   }
-  Reading reading(handler, place, limits);
+  Reading reading(handler, place);
   zip.stream(entry, [&](std::span<const std::byte> bytes) { reading.feed(bytes, false); });
   reading.feed({}, true);
 }

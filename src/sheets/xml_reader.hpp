@@ -32,14 +32,8 @@ class XmlHandler {
   virtual void text(std::string_view text) = 0;
 };
 
-struct XmlLimits {
-  int depth = 64;
-  std::uint64_t unpacked = std::uint64_t{4} << 30;  // bytes of the part
-  std::uint64_t token = std::uint64_t{1} << 20;     // bytes of one tag or comment
-};
-
-/// Throws FormatError with the workbook and the part for a part that is no XML or exceeds the limits.
+/// Throws FormatError with the workbook and the part for a part that is no XML or exceeds limits of size.
 void read_xml(const archive::ZipReader& zip, const archive::ZipEntry& entry, const std::string& workbook,
-              XmlHandler& handler, const XmlLimits& limits = {});
+              XmlHandler& handler);
 
 }  // namespace msprobe::sheets

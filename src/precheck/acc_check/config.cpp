@@ -41,9 +41,9 @@ class CheckConfigReader {
     entry_.children(section, [&](Node child) {
       const std::string_view key = entry_.key(child);
       if (key == "white_list") {
-        names(child, key, config.lists.white);
+        read_operation_names(entry_, child, key, path_, config.lists.white);
       } else if (key == "black_list") {
-        names(child, key, config.lists.black);
+        read_operation_names(entry_, child, key, path_, config.lists.black);
       } else if (key == "error_data_path") {
         folder(child, config);
       } else if (std::find(kOnline.begin(), kOnline.end(), key) != kOnline.end()) {
@@ -61,17 +61,12 @@ class CheckConfigReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& reason) const { throw FormatError(path_, reason); }
-
-  void names(Node list, std::string_view key, std::set<std::string, std::less<>>& into) const {
-    read_operation_names(entry_, list, key, path_, into);
-  }
-
   void folder(Node node, CheckConfig& config) const {
-    if (!entry_.is(node, NodeKind::string)) fail("error_data_path must be text");
+    if (!entry_.is(node, NodeKind::string)) throw FormatError(path_, "error_data_path must be text");
     config.error_data_path = entry_.text(node);
     if (!is_folder(config.error_data_path))
-      fail(fmt::format("error_data_path: {} does not exist", display(config.error_data_path)));
+      throw FormatError(path_,
+                        fmt::format("error_data_path: {} does not exist", display(config.error_data_path)));
   }
 
   const std::string& path_;

@@ -34,7 +34,7 @@ std::uint64_t each_row_end(const ByteSource& file, const std::function<void(cons
         const std::uint64_t end = at + i + 1;
         std::string_view name = first;
         if (begin == 0 && name.starts_with(kMark)) name.remove_prefix(kMark.size());
-        visit({name, begin, end});
+        visit({name, end});
         begin = end;
         first.clear();
         in_first = true;

@@ -13,9 +13,8 @@
 namespace msprobe::precheck {
 
 struct RowEnd {
-  std::string_view first;   // field
-  std::uint64_t begin = 0;  // of the row
-  std::uint64_t end = 0;    // after its line end
+  std::string_view first;  // field
+  std::uint64_t end = 0;   // after its line end
 };
 
 /// Calls `visit` for each complete row; returns where the last one ends. Line breaks in quotes do not end a
