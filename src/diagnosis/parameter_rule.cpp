@@ -398,8 +398,8 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   // Noise hardly moves a norm.
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
   if ((walk_.tensors || steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
-    const double shift = errors_.b[index] /
-                         (kChance * e / std::sqrt(n) + kFew * kSingleRoundoff + (is_half(u) ? kHalf * u : 0));
+    const double shift = errors_.b[index] / (kChance * e / std::sqrt(n) + kFew * measuring::kSingleRoundoff +
+                                             (is_half(u) ? kHalf * u : 0));
     if (shift >= kMargin && walk_.threshold * shift / kMargin > excess) {
       excess = walk_.threshold * shift / kMargin;
       text = fmt::format("{} is {} whose norm differs by {} before it is used, more than rounding explains",
