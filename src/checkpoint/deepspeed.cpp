@@ -39,25 +39,17 @@ constexpr std::string_view kFlatGroups = "optimizer_state_dict.fp32_flat_groups"
 constexpr const char* kLatest = "latest";
 
 /// A stretch of a tensor, read as one row.
-class StretchSource final : public TensorSource {
- public:
-  StretchSource(std::shared_ptr<const TensorSource> whole, std::int64_t begin, std::int64_t length)
-      : whole_(std::move(whole)), begin_(begin), length_(length) {}
-  formats::StoredTensor open() const override {
-    formats::StoredTensor tensor = whole_->open();
-    if (!tensor.is_contiguous() || begin_ > tensor.numel() - length_)
+TensorSource stretch_of(std::shared_ptr<const TensorSource> whole, std::int64_t begin, std::int64_t length) {
+  return [whole = std::move(whole), begin, length] {
+    formats::StoredTensor tensor = (*whole)();
+    if (!tensor.is_contiguous() || begin > tensor.numel() - length)
       throw FormatError(display(tensor.storage->name()), "its elements are not contiguous");
-    tensor.offset += begin_;
-    tensor.shape = {length_};
+    tensor.offset += begin;
+    tensor.shape = {length};
     tensor.strides = {1};
     return tensor;
-  }
-
- private:
-  std::shared_ptr<const TensorSource> whole_;
-  std::int64_t begin_;
-  std::int64_t length_;
-};
+  };
+}
 
 /// Adds some elements of a parameter, in row-major order from `begin` on, as boxes: the end of a row, whole
 /// rows, the beginning of a row. `from`: where the elements begin in the source.
@@ -81,8 +73,7 @@ void add_stretch(Parameter& parameter, const std::shared_ptr<const TensorSource>
       size[axis] = std::min(parameter.shape[axis] - offset[axis], length / strides[axis]);
       numel = size[axis] * strides[axis];
     }
-    Parameter box = whole(parameter.name, parameter.dtype, size,
-                          std::make_shared<const StretchSource>(source, from, numel));
+    Parameter box = whole(parameter.name, parameter.dtype, size, stretch_of(source, from, numel));
     box.blocks[0].offset = std::move(offset);
     parameter.blocks.push_back(std::move(box.blocks[0]));
     from += numel;

@@ -29,40 +29,12 @@ struct Budget {
   std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
 };
 
-/// A stretch of a file that is itself a saved tensor.
-class ChunkSource final : public TensorSource {
- public:
-  ChunkSource(std::shared_ptr<const ByteSource> file, std::uint64_t offset, std::uint64_t length)
-      : file_(std::move(file)), offset_(offset), length_(length) {}
-  formats::StoredTensor open() const override {
-    return formats::open_torch_tensor(slice_source(file_, offset_, length_));
-  }
-
- private:
-  std::shared_ptr<const ByteSource> file_;
-  std::uint64_t offset_;
-  std::uint64_t length_;
-};
-
-/// The tensor of that name in a safetensors file.
-class NamedSource final : public TensorSource {
- public:
-  NamedSource(std::shared_ptr<const formats::SafetensorsFile> file, std::size_t index)
-      : file_(std::move(file)), index_(index) {}
-  formats::StoredTensor open() const override { return file_->tensor(index_); }
-
- private:
-  std::shared_ptr<const formats::SafetensorsFile> file_;
-  std::size_t index_;
-};
-
 class ChunkFiles {
  public:
   explicit ChunkFiles(std::string folder) : folder_(std::move(folder)) {}
 
-  /// On failure returns nullptr and sets `problem`.
-  std::shared_ptr<const TensorSource> open(const std::string& name, const formats::DcpChunk& chunk,
-                                           std::string& problem) {
+  /// On failure returns nothing and sets `problem`.
+  TensorSource open(const std::string& name, const formats::DcpChunk& chunk, std::string& problem) {
     const auto [at, is_new] = open_.try_emplace(chunk.file);
     Opened& opened = at->second;
     if (is_new) {
@@ -73,15 +45,18 @@ class ChunkFiles {
       }
     }
     problem = opened.problem;
-    if (!problem.empty()) return nullptr;
-    if (opened.tensors == nullptr)
-      return std::make_shared<const ChunkSource>(opened.file, chunk.offset, chunk.length);
+    if (!problem.empty()) return {};
+    if (opened.tensors == nullptr) {
+      // The stretch of the file is itself a saved tensor.
+      return [file = opened.file, begin = chunk.offset, length = chunk.length] {
+        return formats::open_torch_tensor(slice_source(file, begin, length));
+      };
+    }
     const auto index = opened.index.find(name);
-    if (index != opened.index.end())
-      return std::make_shared<const NamedSource>(opened.tensors, index->second);
+    if (index != opened.index.end()) return source_of(opened.tensors, index->second);
     problem = fmt::format("{}: missing from this file, although the metadata places it here",
                           display(opened.file->name()));
-    return nullptr;
+    return {};
   }
   const std::string& folder() const { return folder_; }
 
@@ -116,9 +91,9 @@ CheckpointEntry stored_entry(const formats::DcpTensor& tensor, ChunkFiles& files
     for (const formats::DcpChunk& chunk : tensor.chunks) {
       entry.problem = chunk.problem;
       if (!entry.problem.empty()) return entry;
-      const auto source = files.open(tensor.name, chunk, entry.problem);
-      if (source == nullptr) return entry;
-      Parameter part = whole(tensor.name, tensor.dtype, chunk.sizes, source);
+      TensorSource source = files.open(tensor.name, chunk, entry.problem);
+      if (!source) return entry;
+      Parameter part = whole(tensor.name, tensor.dtype, chunk.sizes, std::move(source));
       part.blocks[0].offset = chunk.offsets;
       entry.parameter.blocks.push_back(std::move(part.blocks[0]));
     }

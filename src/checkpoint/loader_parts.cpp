@@ -16,20 +16,6 @@ using formats::PickleKind;
 using formats::PickleRef;
 using formats::TensorSet;
 
-class SetSource final : public TensorSource {
- public:
-  SetSource(std::shared_ptr<const TensorSet> set, std::size_t index, bool half_step)
-      : set_(std::move(set)), index_(index), half_step_(half_step) {}
-  formats::StoredTensor open() const override {
-    return half_step_ ? set_->half_step(index_).value() : set_->tensor(index_);
-  }
-
- private:
-  std::shared_ptr<const TensorSet> set_;
-  std::size_t index_;
-  bool half_step_;
-};
-
 /// The members of a record: a dict, or an object whose state is a dict (Namespace).
 std::optional<PickleRef> members_of(const Pickle& pickle, PickleRef ref) {
   if (pickle.kind(ref) == PickleKind::dict) return ref;
@@ -52,8 +38,8 @@ bool is_dangerous(const formats::PickleGlobal& global) {
 
 }  // namespace
 
-std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const TensorSet> set, std::size_t index) {
-  return std::make_shared<SetSource>(std::move(set), index, false);
+TensorSource source_of(std::shared_ptr<const TensorSet> set, std::size_t index) {
+  return [set = std::move(set), index] { return set->tensor(index); };
 }
 
 CheckpointEntry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_t index, std::string name) {
@@ -64,7 +50,7 @@ CheckpointEntry entry_of(const std::shared_ptr<const TensorSet>& set, std::size_
                             formats::ElementReader::memory_need(tensor));
     if (const auto half_step = set->half_step(index)) {
       entry.parameter.half_step = std::make_shared<const Parameter>(whole(
-          name, half_step->dtype, half_step->shape, std::make_shared<const SetSource>(set, index, true)));
+          name, half_step->dtype, half_step->shape, [set, index] { return set->half_step(index).value(); }));
     }
   } catch (const Error& error) {
     entry.parameter.name = std::move(name);

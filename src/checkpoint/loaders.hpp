@@ -17,8 +17,7 @@
 namespace msprobe::checkpoint {
 
 /// One tensor of a file that holds many.
-std::shared_ptr<const TensorSource> source_of(std::shared_ptr<const formats::TensorSet> set,
-                                              std::size_t index);
+TensorSource source_of(std::shared_ptr<const formats::TensorSet> set, std::size_t index);
 
 /// Makes a parameter of that name from the tensor. If the tensor is wrong, `problem` says why.
 CheckpointEntry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index,

@@ -259,8 +259,8 @@ bool is_one_place(const Parameter& first, const Parameter& second) {
     if (a.view != b.view || a.begin != b.begin || a.size != b.size || a.axes != b.axes ||
         a.offset != b.offset)
       return false;
-    const formats::StoredTensor x = a.source->open();
-    const formats::StoredTensor y = b.source->open();
+    const formats::StoredTensor x = (*a.source)();
+    const formats::StoredTensor y = (*b.source)();
     const auto place = x.storage->place();
     return place && place == y.storage->place() && x.offset == y.offset && x.shape == y.shape &&
            x.strides == y.strides && x.dtype == y.dtype && x.big_endian == y.big_endian &&

@@ -25,40 +25,6 @@ std::int64_t product(const Shape& shape) {
   return numel;
 }
 
-/// Zeros of any shape.
-class ZeroSource final : public TensorSource {
- public:
-  explicit ZeroSource(Shape shape) : shape_(std::move(shape)) {}
-  formats::StoredTensor open() const override {
-    formats::StoredTensor tensor;
-    tensor.shape = shape_;
-    tensor.strides.assign(shape_.size(), 0);
-    tensor.storage = memory_source(std::vector<std::byte>(sizeof(float)), "zeros");
-    return tensor;
-  }
-
- private:
-  Shape shape_;
-};
-
-class ComputedSource final : public TensorSource {
- public:
-  ComputedSource(Shape shape, std::function<std::shared_ptr<const ByteSource>()> open)
-      : shape_(std::move(shape)), open_(std::move(open)) {}
-  formats::StoredTensor open() const override {
-    formats::StoredTensor tensor;
-    tensor.shape = shape_;
-    tensor.strides = formats::row_major_strides(shape_);
-    tensor.storage = open_();
-    tensor.big_endian = std::endian::native == std::endian::big;
-    return tensor;
-  }
-
- private:
-  Shape shape_;
-  std::function<std::shared_ptr<const ByteSource>()> open_;
-};
-
 /// A change of a parameter also applies to its steps.
 template <typename Change>
 std::shared_ptr<const Parameter> half_step_of(const Parameter& parameter, const Change& change) {
@@ -94,14 +60,14 @@ std::uint64_t Parameter::memory() const {
   return sum;
 }
 
-Parameter whole(std::string name, tensor::DType dtype, Shape shape,
-                std::shared_ptr<const TensorSource> source, std::uint64_t memory) {
+Parameter whole(std::string name, tensor::DType dtype, Shape shape, TensorSource source,
+                std::uint64_t memory) {
   checked_numel(shape, name);
   Parameter parameter;
   parameter.name = std::move(name);
   parameter.dtype = dtype;
   ParameterBlock block;
-  block.source = std::move(source);
+  block.source = std::make_shared<const TensorSource>(std::move(source));
   block.memory = memory;
   block.view = shape;
   block.begin.assign(shape.size(), 0);
@@ -116,8 +82,15 @@ Parameter whole(std::string name, tensor::DType dtype, Shape shape,
 
 Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
                    std::uint64_t memory) {
-  auto source = std::make_shared<const ComputedSource>(shape, std::move(open));
-  return whole(std::move(name), tensor::DType::float32, std::move(shape), std::move(source), memory);
+  const auto source = [shape, open = std::move(open)] {
+    formats::StoredTensor tensor;
+    tensor.shape = shape;
+    tensor.strides = formats::row_major_strides(shape);
+    tensor.storage = open();
+    tensor.big_endian = std::endian::native == std::endian::big;
+    return tensor;
+  };
+  return whole(std::move(name), tensor::DType::float32, shape, source, memory);
 }
 
 Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length) {
@@ -215,15 +188,23 @@ Parameter transposed(const Parameter& parameter) {
 
 namespace {
 
+Parameter zeros_like(const Parameter& part) {
+  const auto source = [shape = part.shape] {
+    formats::StoredTensor tensor;
+    tensor.shape = shape;
+    tensor.strides.assign(shape.size(), 0);
+    tensor.storage = memory_source(std::vector<std::byte>(sizeof(float)), "zeros");
+    return tensor;
+  };
+  return whole(part.name, tensor::DType::float32, part.shape, source);
+}
+
 /// Joins the steps of parts; a part that was never quantized has steps of 0.
 std::shared_ptr<const Parameter> joined_half_steps(const std::vector<Parameter>& parts, std::size_t axis) {
   if (std::ranges::none_of(parts, [](const Parameter& part) { return part.half_step != nullptr; })) return {};
   std::vector<Parameter> steps;
-  for (const Parameter& part : parts) {
-    steps.push_back(part.half_step != nullptr ? *part.half_step
-                                              : whole(part.name, tensor::DType::float32, part.shape,
-                                                      std::make_shared<ZeroSource>(part.shape)));
-  }
+  for (const Parameter& part : parts)
+    steps.push_back(part.half_step != nullptr ? *part.half_step : zeros_like(part));
   return std::make_shared<const Parameter>(concatenate(steps, axis));
 }
 
@@ -267,7 +248,7 @@ Parameter reshaped(const Parameter& parameter, Shape shape) {
                                                            shape_text(parameter.shape), shape_text(shape)));
   }
   Parameter result =
-      whole(parameter.name, parameter.dtype, shape, parameter.blocks[0].source, parameter.blocks[0].memory);
+      whole(parameter.name, parameter.dtype, shape, *parameter.blocks[0].source, parameter.blocks[0].memory);
   result.has_searched_scales = parameter.has_searched_scales;
   result.half_step =
       half_step_of(parameter, [&](const Parameter& step) { return reshaped(step, std::move(shape)); });

@@ -26,12 +26,8 @@ std::string shape_text(const Shape& shape);
 /// The number of elements; FormatError naming `what` for a negative length or more than 2^62 bytes' worth.
 std::int64_t checked_numel(const Shape& shape, const std::string& what);
 
-/// A stored tensor that is opened when it is needed, from any thread.
-class TensorSource {
- public:
-  virtual ~TensorSource() = default;
-  virtual formats::StoredTensor open() const = 0;
-};
+/// Opens a stored tensor when it is needed, from any thread.
+using TensorSource = std::function<formats::StoredTensor()>;
 
 /// A box of a stored tensor and where it belongs.
 struct ParameterBlock {
@@ -65,8 +61,8 @@ struct Parameter {
 };
 
 /// A parameter that is one stored tensor, looked at as `shape`. `memory` as in ParameterBlock.
-Parameter whole(std::string name, tensor::DType dtype, Shape shape,
-                std::shared_ptr<const TensorSource> source, std::uint64_t memory = 0);
+Parameter whole(std::string name, tensor::DType dtype, Shape shape, TensorSource source,
+                std::uint64_t memory = 0);
 
 /// A parameter of float32 that is computed while it is read: `open` gives its elements in row-major order, in
 /// the machine's byte order. `memory` as in ParameterBlock.

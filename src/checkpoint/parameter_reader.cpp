@@ -55,7 +55,7 @@ class BlockStream {
  public:
   BlockStream(const Parameter& parameter, const ParameterBlock& block, std::size_t buffer)
       : size_(tensor::info(parameter.dtype).size) {
-    StoredTensor tensor = block.source->open();
+    StoredTensor tensor = (*block.source)();
     if (tensor.dtype != parameter.dtype || tensor.numel() != checked_numel(block.view, parameter.name)) {
       throw FormatError(
           display(tensor.storage->name()),

@@ -36,35 +36,28 @@ std::vector<std::uint32_t> words_of(const Parameter& parameter) {
 constexpr std::array<int, 8> kAwqOrder = {0, 2, 4, 6, 1, 3, 5, 7};
 
 /// AutoAWQ's words, 4 bits along the outputs, as codes along the inputs.
-class AwqCodes final : public TensorSource {
- public:
-  explicit AwqCodes(Parameter words) : words_(std::move(words)) {}
-  formats::StoredTensor open() const override {
-    const std::int64_t inputs = words_.shape[0];
-    const std::int64_t outputs = words_.shape[1] * 8;
-    const std::vector<std::uint32_t> words = words_of(words_);
-    std::vector<std::byte> codes(static_cast<std::size_t>(outputs * inputs / 2));
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      for (std::int64_t j = 0; j < words_.shape[1]; ++j) {
-        const std::uint32_t word = words[static_cast<std::size_t>(i * words_.shape[1] + j)];
-        for (std::size_t k = 0; k < kAwqOrder.size(); ++k) {
-          const std::int64_t output = 8 * j + kAwqOrder[k];
-          const auto code = static_cast<std::byte>((word >> (4 * k)) & 15U);
-          codes[static_cast<std::size_t>((output * inputs + i) / 2)] |= i % 2 == 0 ? code : code << 4;
-        }
+formats::StoredTensor codes_of(const Parameter& parameter) {
+  const std::int64_t inputs = parameter.shape[0];
+  const std::int64_t outputs = parameter.shape[1] * 8;
+  const std::vector<std::uint32_t> words = words_of(parameter);
+  std::vector<std::byte> codes(static_cast<std::size_t>(outputs * inputs / 2));
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    for (std::int64_t j = 0; j < parameter.shape[1]; ++j) {
+      const std::uint32_t word = words[static_cast<std::size_t>(i * parameter.shape[1] + j)];
+      for (std::size_t k = 0; k < kAwqOrder.size(); ++k) {
+        const std::int64_t output = 8 * j + kAwqOrder[k];
+        const auto code = static_cast<std::byte>((word >> (4 * k)) & 15U);
+        codes[static_cast<std::size_t>((output * inputs + i) / 2)] |= i % 2 == 0 ? code : code << 4;
       }
     }
-    formats::StoredTensor tensor;
-    tensor.dtype = DType::uint8;
-    tensor.shape = {outputs, inputs / 2};
-    tensor.strides = formats::row_major_strides(tensor.shape);
-    tensor.storage = memory_source(std::move(codes), words_.name);
-    return tensor;
   }
-
- private:
-  Parameter words_;
-};
+  formats::StoredTensor tensor;
+  tensor.dtype = DType::uint8;
+  tensor.shape = {outputs, inputs / 2};
+  tensor.strides = formats::row_major_strides(tensor.shape);
+  tensor.storage = memory_source(std::move(codes), parameter.name);
+  return tensor;
+}
 
 }  // namespace
 
@@ -135,7 +128,7 @@ std::vector<float> exchanged(const std::vector<float>& matrix, std::int64_t rows
 
 Parameter awq_codes(const Parameter& words) {
   return whole(words.name, DType::uint8, {words.shape[1] * 8, words.shape[0] / 2},
-               std::make_shared<const AwqCodes>(words));
+               [words] { return codes_of(words); });
 }
 
 }  // namespace msprobe::checkpoint

@@ -13,19 +13,14 @@ namespace msprobe {
 namespace {
 
 /// A tensor of any size whose elements are all the same one.
-class Constant final : public checkpoint::TensorSource {
- public:
-  Constant(tensor::DType dtype, checkpoint::Shape shape) {
-    tensor_.dtype = dtype;
-    tensor_.strides.assign(shape.size(), 0);
-    tensor_.shape = std::move(shape);
-    tensor_.storage = memory_source(std::vector<std::byte>(16));
-  }
-  formats::StoredTensor open() const override { return tensor_; }
-
- private:
-  formats::StoredTensor tensor_;
-};
+checkpoint::TensorSource constant(tensor::DType dtype, const checkpoint::Shape& shape) {
+  formats::StoredTensor tensor;
+  tensor.dtype = dtype;
+  tensor.strides.assign(shape.size(), 0);
+  tensor.shape = shape;
+  tensor.storage = memory_source(std::vector<std::byte>(16));
+  return [tensor] { return tensor; };
+}
 
 void read_some(const formats::DcpTensor& tensor) {
   constexpr std::int64_t kMost = 1 << 14;
@@ -35,8 +30,8 @@ void read_some(const formats::DcpTensor& tensor) {
   parameter.shape = tensor.size;
   if (checkpoint::checked_numel(tensor.size, tensor.name) > kMost) return;
   for (const formats::DcpChunk& chunk : tensor.chunks) {
-    checkpoint::Parameter part = checkpoint::whole(
-        tensor.name, tensor.dtype, chunk.sizes, std::make_shared<const Constant>(tensor.dtype, chunk.sizes));
+    checkpoint::Parameter part =
+        checkpoint::whole(tensor.name, tensor.dtype, chunk.sizes, constant(tensor.dtype, chunk.sizes));
     part.blocks[0].offset = chunk.offsets;
     parameter.blocks.push_back(std::move(part.blocks[0]));
   }

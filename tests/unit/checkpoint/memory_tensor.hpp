@@ -12,15 +12,6 @@
 
 namespace msprobe::checkpoint {
 
-class MemoryTensor final : public TensorSource {
- public:
-  explicit MemoryTensor(formats::StoredTensor tensor) : tensor_(std::move(tensor)) {}
-  formats::StoredTensor open() const override { return tensor_; }
-
- private:
-  formats::StoredTensor tensor_;
-};
-
 template <typename T>
 formats::StoredTensor stored(tensor::DType dtype, const Shape& shape, const std::vector<T>& values) {
   formats::StoredTensor tensor;
@@ -36,8 +27,7 @@ formats::StoredTensor stored(tensor::DType dtype, const Shape& shape, const std:
 template <typename T>
 Parameter in_memory(tensor::DType dtype, const Shape& shape, const std::vector<T>& values,
                     std::string name = "p") {
-  return whole(std::move(name), dtype, shape,
-               std::make_shared<const MemoryTensor>(stored(dtype, shape, values)));
+  return whole(std::move(name), dtype, shape, [tensor = stored(dtype, shape, values)] { return tensor; });
 }
 
 /// All elements, read `piece` at a time.

@@ -13,29 +13,15 @@
 namespace msprobe::checkpoint {
 namespace {
 
-class Bytes final : public TensorSource {
- public:
-  Bytes(std::vector<std::byte> bytes, Shape shape, tensor::DType dtype)
-      : bytes_(std::move(bytes)), shape_(std::move(shape)), dtype_(dtype) {}
-  formats::StoredTensor open() const override {
-    formats::StoredTensor tensor;
-    tensor.dtype = dtype_;
-    tensor.shape = shape_;
-    tensor.strides = formats::row_major_strides(shape_);
-    tensor.storage = memory_source(bytes_);
-    return tensor;
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-  Shape shape_;
-  tensor::DType dtype_;
-};
-
 Parameter stored(const char* name, std::vector<int> bytes, const Shape& shape, tensor::DType dtype) {
   std::vector<std::byte> raw;
   for (const int byte : bytes) raw.push_back(static_cast<std::byte>(byte));
-  return whole(name, dtype, shape, std::make_shared<Bytes>(std::move(raw), shape, dtype));
+  formats::StoredTensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  tensor.strides = formats::row_major_strides(shape);
+  tensor.storage = memory_source(std::move(raw));
+  return whole(name, dtype, shape, [tensor] { return tensor; });
 }
 
 std::vector<float> elements(const Parameter& parameter) {

@@ -143,9 +143,9 @@ TEST_CASE("views that are not contiguous are read in their own order") {
   formats::StoredTensor transposed = stored<std::int32_t>(DType::int32, {2, 3}, {0, 1, 2, 3, 4, 5});
   transposed.shape = {3, 2};
   transposed.strides = {1, 3};
-  const Parameter parameter =
-      whole("p", DType::int32, {3, 2}, std::make_shared<const MemoryTensor>(transposed),
-            formats::ElementReader::memory_need(transposed));
+  const Parameter parameter = whole(
+      "p", DType::int32, {3, 2}, [transposed] { return transposed; },
+      formats::ElementReader::memory_need(transposed));
   CHECK(elements<std::int32_t>(parameter) == std::vector<std::int32_t>{0, 3, 1, 4, 2, 5});
   CHECK(elements<std::int32_t>(narrow(parameter, 0, 1, 2)) == std::vector<std::int32_t>{1, 4, 2, 5});
   // An axis of length 1 may come or go; any other shape would not have these strides.
