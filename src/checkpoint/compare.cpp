@@ -223,7 +223,7 @@ class CheckpointComparison {
     if (!same) {
       try {
         const MemoryGate::Pass pass(gate_, tied.parameter.memory() + tied.kept_parameter.memory());
-        same = check_replica(tied.kept_parameter, tied.parameter).unequal == 0;
+        same = measure(tied.kept_parameter, tied.parameter, {.ulp = false, .counts = false, .on_bytes = {}}).unequal == 0;
       } catch (const Error&) {
         // A tensor that cannot be read counts as a separate parameter that one side alone has.
       }
@@ -295,6 +295,7 @@ class CheckpointComparison {
       }
     }
     if (!is_near || pair.first.parameter.base != nullptr) relate(pair, result);
+    options.ulp = options.counts = false;
     check_copies(pair.first, options_.first, options, result);
     check_copies(pair.second, options_.second, options, result);
     const bool would_do = severity_of(result.status) == report::Severity::none;
@@ -398,7 +399,7 @@ class CheckpointComparison {
       const Parameter& original = replica.original ? *replica.original : entry.parameter;
       try {
         const MemoryGate::Pass pass(gate_, original.memory() + replica.parameter.memory());
-        const ReplicaCheck check = check_replica(original, replica.parameter, options);
+        const PairMetrics check = measure(original, replica.parameter, options);
         if (check.unequal == 0) continue;
         result.copies_differ = true;
         result.note +=

@@ -27,7 +27,7 @@ std::optional<std::uint64_t> hash_of_first_row(const Parameter& parameter) {
 
 bool is_copy(const Parameter& a, const Parameter& b) {
   try {
-    return a.dtype == b.dtype && check_replica(a, b).unequal == 0;
+    return a.dtype == b.dtype && measure(a, b, {.ulp = false, .counts = false, .on_bytes = {}}).unequal == 0;
   } catch (const Error&) {
     return false;
   }

@@ -396,20 +396,4 @@ PairMetrics measure(const Parameter& first, const Parameter& second, const Measu
   return metrics;
 }
 
-ReplicaCheck check_replica(const Parameter& parameter, const Parameter& copy, const MeasureOptions& options) {
-  if (parameter.numel() == 0) return {};
-  return with_work_type(parameter, copy, [&]<typename T>(T) {
-    tensor::DifferenceAccumulator accumulator;
-    bool any = false;
-    each_piece<T>(parameter, copy, options, [&](auto x, auto y, auto stored_x, auto stored_y) {
-      if (same_bytes(stored_x, stored_y)) return;
-      accumulator.add(x, y);
-      any = true;
-    });
-    if (!any) return ReplicaCheck{};
-    const tensor::Difference difference = accumulator.finish();
-    return ReplicaCheck{difference.unequal, difference.max_abs};
-  });
-}
-
 }  // namespace msprobe::checkpoint

@@ -46,12 +46,4 @@ struct MeasureOptions {
 /// be read.
 PairMetrics measure(const Parameter& first, const Parameter& second, const MeasureOptions& options = {});
 
-/// Compares two parameters except for the sign of zeros and the bits of NaN. `max_abs` as above.
-struct ReplicaCheck {
-  std::uint64_t unequal = 0;
-  double max_abs = 0;
-};
-ReplicaCheck check_replica(const Parameter& parameter, const Parameter& copy,
-                           const MeasureOptions& options = {});
-
 }  // namespace msprobe::checkpoint

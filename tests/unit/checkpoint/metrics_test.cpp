@@ -186,8 +186,8 @@ TEST_CASE("scalars and empty parameters") {
 TEST_CASE("copies are the same but for the bits of NaN and the sign of zero") {
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   const Parameter a = in_memory<float>(DType::float32, {3}, {nan, 0.0F, 2});
-  CHECK(check_replica(a, in_memory<float>(DType::float32, {3}, {-nan, -0.0F, 2})).unequal == 0);
-  const ReplicaCheck check = check_replica(a, in_memory<float>(DType::float32, {3}, {nan, 0.5F, 2}));
+  CHECK(measure(a, in_memory<float>(DType::float32, {3}, {-nan, -0.0F, 2})).unequal == 0);
+  const PairMetrics check = measure(a, in_memory<float>(DType::float32, {3}, {nan, 0.5F, 2}));
   CHECK(check.unequal == 1);
   CHECK(check.max_abs == 0.5);
 }
