@@ -20,7 +20,6 @@
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
 #include "checkpoint/near_contents.hpp"
-#include "checkpoint/near_relation.hpp"
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
 #include "checkpoint/pieces.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/near_relation.hpp"
+#include "checkpoint/step_check.hpp"
 
 #include <fmt/format.h>
 
@@ -432,6 +432,24 @@ class NearFinder {
 };
 
 }  // namespace
+
+StepCheck check_steps(const Parameter& first, const Parameter& second) {
+  const bool has_steps = first.half_step != nullptr || second.half_step != nullptr;
+  if (!has_steps || is_complex(first.dtype) || is_complex(second.dtype)) return {};
+  const auto check = [&]<typename T>(T) {
+    StepFeed<T> ours(first);
+    StepFeed<T> theirs(second);
+    StepJudge<T> judge(first.has_searched_scales || second.has_searched_scales);
+    std::vector<T> sums;
+    each_piece<T>(first, second, {}, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+      const std::span<const T> step = ours.next(x.size());
+      judge.add(x, y, summed_steps(step, theirs.next(x.size()), x.size(), sums));
+    });
+    return judge.result();
+  };
+  return tensor::work_of(first.dtype, second.dtype) == tensor::Work::single ? check(float{})
+                                                                            : check(double{});
+}
 
 std::string find_near_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics) {
   if (is_complex(first.dtype) || is_complex(second.dtype)) return {};

@@ -55,12 +55,10 @@ struct PairSums {
 
 class RelationFinder {
  public:
-  RelationFinder(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
-                 const MeasureOptions& options)
+  RelationFinder(const Parameter& first, const Parameter& second, const PairMetrics& metrics)
       : first_(first),
         second_(second),
         metrics_(metrics),
-        options_(options),
         numel_(first.numel()),
         rows_(first.shape.empty() ? 1 : first.shape[0]),
         columns_(rows_ == 0 ? 0 : numel_ / rows_) {
@@ -79,7 +77,7 @@ class RelationFinder {
     };
     relation.first_content = content_of(a_, *hashes_);
     relation.second_content = content_of(b_, *other_hashes_);
-    relation.text = same_shape() ? proved() : find_transposed();
+    relation.text = same_shape() ? proved() : are_transposed() ? "transposed" : "";
     relation.is_proved = !relation.text.empty();
     if (relation.is_proved || !same_shape()) return relation;
     if (is_floating()) relation.text = initialised();
@@ -113,7 +111,7 @@ class RelationFinder {
     std::vector<T> narrow_x;
     std::vector<T> narrow_y;
     CastCheck casts(first_.dtype, second_.dtype);
-    each_piece<T>(first_, second_, options_, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+    each_piece<T>(first_, second_, {}, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
       const std::span<const T> first = narrowed(x, narrow_x);
       const std::span<const T> second = narrowed(y, narrow_y);
       hashes_->add(first);
@@ -235,13 +233,6 @@ class RelationFinder {
 
   bool are_transposed() const {
     return !hashes_->rows().empty() && hashes_->rows() == other_hashes_->columns();
-  }
-
-  std::string find_transposed() const {
-    const bool is = first_.shape.size() == 2 && second_.shape.size() == 2 &&
-                    first_.shape[0] == second_.shape[1] && first_.shape[1] == second_.shape[0] &&
-                    are_transposed();
-    return is ? "transposed" : "";
   }
 
   std::string constant(const Features& side, const char* which) const {
@@ -427,7 +418,6 @@ class RelationFinder {
   const Parameter& first_;
   const Parameter& second_;
   const PairMetrics& metrics_;
-  const MeasureOptions& options_;
   std::int64_t numel_;
   std::int64_t rows_;
   std::int64_t columns_;
@@ -464,9 +454,8 @@ std::uint64_t content_hash(const Parameter& parameter) {
   return hash.value();
 }
 
-Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
-                       const MeasureOptions& options) {
-  return RelationFinder(first, second, metrics, options).run();
+Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics) {
+  return RelationFinder(first, second, metrics).run();
 }
 
 }  // namespace msprobe::checkpoint

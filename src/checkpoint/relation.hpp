@@ -27,7 +27,6 @@ std::uint64_t content_hash(const Parameter& parameter);
 /// Reads both once, and once more to prove a relation. `metrics` are those of the pair. Parameters of
 /// different shapes are examined only if one is the other transposed. Throws FormatError or IoError if one
 /// cannot be read.
-Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics,
-                       const MeasureOptions& options = {});
+Relation find_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics);
 
 }  // namespace msprobe::checkpoint

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether one side of a pair is the other side, rounded to the steps of a quantized format.
+// How a weight is related to one that was rounded to the steps of a quantized format, or that an adapter was
+// added to: elements are not equal there, but near each other. A relation is claimed only if each element is
+// as near as the format allows.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/parameter.hpp"
@@ -24,6 +27,12 @@ struct StepCheck {
 };
 
 /// The parameters have one shape. Throws FormatError or IoError if a side cannot be read.
-StepCheck check_steps(const Parameter& first, const Parameter& second, const MeasureOptions& options = {});
+StepCheck check_steps(const Parameter& first, const Parameter& second);
+
+/// Returns "rows permuted: halves -> interleaved, 64 per head"; empty if no relation was found. Both have one
+/// shape, or the second that of the first transposed, and one of them has steps. Reads both once, and once
+/// more to prove a relation, permuted rows in bands of 64 MiB. `metrics` are those of the pair if the shapes
+/// are the same. Throws FormatError or IoError if one cannot be read.
+std::string find_near_relation(const Parameter& first, const Parameter& second, const PairMetrics& metrics);
 
 }  // namespace msprobe::checkpoint
