@@ -15,11 +15,9 @@
 
 #include "checkpoint/adapter.hpp"
 #include "checkpoint/average.hpp"
-#include "checkpoint/equal_contents.hpp"
 #include "checkpoint/lone_contents.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
-#include "checkpoint/near_contents.hpp"
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
 #include "checkpoint/pieces.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/equal_contents.hpp"
+#include "checkpoint/other_names.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "checkpoint/other_names.hpp"
 #include "support/error.hpp"
 
 namespace msprobe::checkpoint {

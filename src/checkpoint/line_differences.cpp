@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/line_differences.hpp"
+#include "checkpoint/line_hash.hpp"
 
 #include <fmt/format.h>
 

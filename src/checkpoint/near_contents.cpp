@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/near_contents.hpp"
+#include "checkpoint/other_names.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 
-#include "checkpoint/other_names.hpp"
 #include "checkpoint/step_judge.hpp"
 #include "support/error.hpp"
 

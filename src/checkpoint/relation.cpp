@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "checkpoint/cast_check.hpp"
-#include "checkpoint/initialiser.hpp"
-#include "checkpoint/line_differences.hpp"
 #include "checkpoint/line_hash.hpp"
 #include "checkpoint/low_rank.hpp"
 #include "checkpoint/permutation.hpp"
@@ -52,6 +50,59 @@ struct PairSums {
   /// For sums over some of the pairs: if all pairs are multiples, these are multiples too.
   bool may_be_multiple() const { return (xx == 0 && yy == 0) || is_multiple(); }
 };
+
+/// The moments of one side.
+struct Features {
+  double sum = 0;
+  double squares = 0;
+  double fourth = 0;
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+  std::int64_t nan = 0;
+
+  template <typename T>
+  void add(T value) {
+    const auto x = static_cast<double>(value);
+    if (std::isnan(x)) {
+      ++nan;
+      return;
+    }
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+    least = std::min(least, x);
+    most = std::max(most, x);
+  }
+};
+
+/// How the initialisers of PyTorch and transformers may have left a parameter: "normal with deviation 0.02" or
+/// "uniform within 0.0625"; empty if the moments fit neither. A matrix has `fan_in` columns.
+std::string initialiser_of(const Features& side, std::int64_t numel, std::int64_t fan_in) {
+  const auto n = static_cast<double>(numel);
+  const double mean = side.sum / n;
+  const double variance = side.squares / n - mean * mean;
+  if (!(variance > 0)) return {};
+  const double deviation = std::sqrt(variance);
+  const double kurtosis = side.fourth / n / (variance * variance);
+  const double error = 1 / std::sqrt(n);
+  if (std::fabs(mean) > 5 * deviation * error) return {};
+  const double largest = std::max(std::fabs(side.least), std::fabs(side.most));
+  // A uniform distribution has a kurtosis of 9/5 and comes near its bound; a normal one has a kurtosis of 3.
+  const double bound = deviation * std::sqrt(3.0);
+  if (std::fabs(kurtosis - 1.8) < 6 * error + 0.02 && largest < bound * (1 + 4 * error)) {
+    for (const double gain : {1.0, std::sqrt(3.0), std::sqrt(6.0)}) {
+      if (std::fabs(bound * std::sqrt(static_cast<double>(fan_in)) / gain - 1) < 3 * error + 0.01)
+        return fmt::format("uniform within {}", short_number(bound, 3));
+    }
+    return {};
+  }
+  if (std::fabs(kurtosis - 3) > 20 * error + 0.02) return {};
+  for (const double usual : {0.02, 0.01, 0.006, 1.0}) {
+    if (std::fabs(deviation / usual - 1) < 5 * error + 0.003)
+      return fmt::format("normal with deviation {}", short_number(usual, 3));
+  }
+  return {};
+}
 
 class RelationFinder {
  public:
