@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "checkpoint/loaders.hpp"
-#include "checkpoint/wrappers.hpp"
+#include "checkpoint/names.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"

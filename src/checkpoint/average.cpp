@@ -8,7 +8,7 @@
 #include <span>
 
 #include "checkpoint/pieces.hpp"
-#include "checkpoint/wrappers.hpp"
+#include "checkpoint/names.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {

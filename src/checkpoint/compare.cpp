@@ -21,7 +21,7 @@
 #include "checkpoint/other_names.hpp"
 #include "checkpoint/packets.hpp"
 #include "checkpoint/pieces.hpp"
-#include "checkpoint/quantized.hpp"
+#include "checkpoint/quantized_forms.hpp"
 #include "checkpoint/result_writers.hpp"
 #include "checkpoint/step_check.hpp"
 #include "report/writers.hpp"

@@ -139,7 +139,7 @@ std::size_t find_part(const std::string& name, const std::string& wanted) {
 /// `decoder.layers.mlp…` -> `decoder.layers.0.mlp…`, …
 std::vector<CheckpointEntry> unstack_layers(CheckpointEntry entry, Budget& budget) {
   const std::string& name = entry.parameter.name;
-  const auto parts = components(name);
+  const auto parts = split(name, ".");
   const auto layers = std::find(parts.begin(), parts.end(), "layers");
   const bool stacked = layers != parts.begin() && layers != parts.end() && layers + 1 != parts.end() &&
                        !(*(layers + 1)).empty() &&

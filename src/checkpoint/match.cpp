@@ -15,7 +15,6 @@
 
 #include "checkpoint/forms.hpp"
 #include "checkpoint/names.hpp"
-#include "checkpoint/wrappers.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

@@ -93,7 +93,7 @@ std::optional<std::size_t> chunk_index(std::string_view head) {
 
 /// Tensors in a list are no parameters: the state of a module has names only.
 bool is_list_item(std::string_view name) {
-  return is_digits(components(name).back());
+  return is_digits(split(name, ".").back());
 }
 
 void fill_rank(MegatronRank& rank, const CheckpointLoadOptions& options) {
@@ -116,7 +116,7 @@ void fill_rank(MegatronRank& rank, const CheckpointLoadOptions& options) {
       return name.substr(std::min(name.find('.') + 1, name.size()));
     };
     const bool has_decoder = std::ranges::any_of(indices, [&](std::size_t index) {
-      const auto parts = components(inner(index));
+      const auto parts = split(inner(index), ".");
       return std::find(parts.begin(), parts.end(), "decoder") != parts.end();
     });
     for (const std::size_t index : indices) {

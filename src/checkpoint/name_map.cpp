@@ -119,14 +119,14 @@ Parameter join_groups(const std::vector<Parameter>& projections, const Architect
 }  // namespace
 
 NamePattern::NamePattern(std::string_view text) {
-  for (const std::string_view part : components(text)) {
+  for (const std::string_view part : split(text, ".")) {
     const bool is_word = part.size() > 2 && part.front() == '{' && part.back() == '}';
     parts_.push_back({is_word, std::string(is_word ? part.substr(1, part.size() - 2) : part)});
   }
 }
 
 std::optional<NamePattern::Words> NamePattern::match(std::string_view name) const {
-  const std::vector<std::string_view> given = components(name);
+  const std::vector<std::string_view> given = split(name, ".");
   if (given.size() != parts_.size()) return {};
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!parts_[i].is_word && parts_[i].text != given[i]) return {};

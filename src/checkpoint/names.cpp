@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/names.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "support/ascii.hpp"
+#include "support/text.hpp"
+#include "support/wrapper_names.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
@@ -13,12 +18,7 @@ namespace {
 using Parts = std::vector<std::string_view>;
 
 std::string join(const Parts& parts) {
-  std::string name;
-  for (const std::string_view part : parts) {
-    if (!name.empty()) name += '.';
-    name += part;
-  }
-  return name;
+  return fmt::format("{}", fmt::join(parts, "."));
 }
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
@@ -136,21 +136,35 @@ bool natural_less(std::string_view a, std::string_view b) {
   return a < b;  // 01 and 1
 }
 
-}  // namespace
+// Components that programs put before the names of their model, alone or in sequence. The last lines are the
+// base_model_prefix of transformers, which a model with a head has and the base model itself does not have.
+constexpr std::array<std::string_view, 20> kHeads = {
+    "model",       "module",  "state_dict", "model_state_dict", "app",        "network",
+    "net",         "actor",   "policy",     "base_model",       "checkpoint",  //
+    "transformer", "bert",    "roberta",    "distilbert",       "vit",        "electra",
+    "albert",      "deberta", "gpt_neox"};
 
-std::vector<std::string_view> components(std::string_view name) {
-  Parts parts;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t dot = std::min(name.find('.', begin), name.size());
-    parts.push_back(name.substr(begin, dot - begin));
-    if (dot == name.size()) return parts;
-    begin = dot + 1;
-  }
+constexpr std::size_t kMostWrappers = 6;
+
+/// True for the members in which a pickled module of PyTorch keeps its parts, and for the layer that an
+/// adapter of peft wraps.
+bool is_member_table(std::string_view part) {
+  return part == "_modules" || part == "_parameters" || part == "_buffers" || part == "base_layer";
 }
 
+/// peft puts the name of the adapter after the part: `lora_A.default.weight`.
+bool is_default_adapter(std::string_view part, std::string_view before) {
+  return part == "default" && (before.starts_with("lora_") || before == "modules_to_save");
+}
+
+bool has_head(std::string_view name, std::string_view head) {
+  return name.size() > head.size() + 1 && name.starts_with(head) && name[head.size()] == '.';
+}
+
+}  // namespace
+
 std::string megatron_name(std::string_view raw, bool has_decoder) {
-  Parts parts = components(raw);
+  Parts parts = split(raw, ".");
   // Leading and trailing dots are dropped, as in the Python tool.
   while (!parts.empty() && parts.front().empty()) parts.erase(parts.begin());
   while (!parts.empty() && parts.back().empty()) parts.pop_back();
@@ -192,35 +206,35 @@ std::string megatron_name(std::string_view raw, bool has_decoder) {
 }
 
 bool is_extra_state(std::string_view name) {
-  const std::string_view last = components(name).back();
+  const std::string_view last = split(name, ".").back();
   return last.starts_with("_extra_state");
 }
 
 bool is_expert(std::string_view name) {
-  const Parts parts = components(name);
+  const Parts parts = split(name, ".");
   return find_component(parts, "experts") < parts.size();
 }
 
 std::optional<std::int64_t> layer_of(std::string_view name) {
-  const Parts parts = components(name);
+  const Parts parts = split(name, ".");
   if (parts.size() < 4 || parts[1] != "layers" || !is_one_of(parts[0], {"decoder", "encoder"})) return {};
   return number(parts[2]);
 }
 
 std::string with_layer(std::string_view name, std::int64_t layer) {
-  Parts parts = components(name);
+  Parts parts = split(name, ".");
   const std::string digits = std::to_string(layer);
   parts[2] = digits;
   return join(parts);
 }
 
 std::optional<std::int64_t> expert_of(std::string_view name) {
-  const auto place = expert_place(components(name));
+  const auto place = expert_place(split(name, "."));
   return place ? std::optional(place->index) : std::nullopt;
 }
 
 std::string with_expert(std::string_view name, std::int64_t expert) {
-  Parts parts = components(name);
+  Parts parts = split(name, ".");
   const auto place = expert_place(parts);
   if (!place) return std::string(name);
   std::string text = std::to_string(expert);
@@ -230,7 +244,7 @@ std::string with_expert(std::string_view name, std::int64_t expert) {
 }
 
 std::string expert_key(std::string_view name) {
-  Parts parts = components(name);
+  Parts parts = split(name, ".");
   const auto place = expert_place(parts);
   if (!place || !place->in_leaf) return std::string(name);
   const std::string index = std::to_string(place->index);
@@ -241,7 +255,7 @@ std::string expert_key(std::string_view name) {
 }
 
 MergeKind merge_kind(std::string_view name) {
-  const Parts parts = components(name);
+  const Parts parts = split(name, ".");
   if (parts.size() < 2) return MergeKind::replicated;
   const std::string_view module = parts[parts.size() - 2];
   const std::string_view leaf = parts.back();
@@ -262,7 +276,7 @@ MergeKind merge_kind(std::string_view name) {
 }
 
 bool is_known_replica(std::string_view name) {
-  const Parts parts = components(name);
+  const Parts parts = split(name, ".");
   const std::string_view module = parts.size() < 2 ? std::string_view() : parts[parts.size() - 2];
   return module.ends_with("norm") || module.ends_with("_down_proj") ||
          is_one_of(module, {"router", "position_embeddings", "linear_proj", "linear_fc2"}) ||
@@ -272,7 +286,7 @@ bool is_known_replica(std::string_view name) {
 bool is_computed_buffer(std::string_view name) {
   // Tables of positions and masks, including those that older versions wrote.
   return is_extra_state(name) ||
-         is_one_of(components(name).back(), {"inv_freq", "position_ids", "masked_bias"}) ||
+         is_one_of(split(name, ".").back(), {"inv_freq", "position_ids", "masked_bias"}) ||
          name.ends_with(".attn.bias") || name.ends_with(".rope.freqs") || name == "rope_freqs.weight";
 }
 
@@ -284,7 +298,7 @@ bool is_vocabulary(std::string_view name) {
 }
 
 bool is_training_state(std::string_view name) {
-  const Parts parts = components(name);
+  const Parts parts = split(name, ".");
   // A program may wrap all that it saves in a record.
   std::size_t at = 0;
   while (at + 1 < parts.size() && is_one_of(parts[at], {"app", "state", "checkpoint", "trainer"})) ++at;
@@ -332,7 +346,7 @@ bool is_container(std::string_view head) {
 }
 
 bool is_beside_model(std::string_view name) {
-  return is_one_of(components(name).front(),
+  return is_one_of(split(name, ".").front(),
                    {"scaler", "loss", "losses", "amp", "epoch", "step", "global_step", "iteration",
                     "dataloader", "sampler", "metrics", "history", "best"});
 }
@@ -342,6 +356,50 @@ bool in_model_order(std::string_view a, std::string_view b) {
   const int y = section(b);
   if (x != y) return x < y;
   return natural_less(a, b);
+}
+
+std::string without_wrappers(std::string_view name) {
+  std::string rest;
+  std::string_view before;
+  for (const std::string_view part : split(name, ".")) {
+    const bool drop = is_wrapper_component(part) || is_member_table(part) || is_default_adapter(part, before);
+    before = part;
+    if (drop) continue;
+    if (!rest.empty()) rest += '.';
+    rest += part;
+  }
+  return rest.empty() ? std::string(name) : rest;
+}
+
+std::string without_heads(std::string name, const Heads& heads) {
+  for (const std::string_view head : heads) {
+    if (has_head(name, head)) name.erase(0, head.size() + 1);
+  }
+  return name;
+}
+
+std::vector<Heads> possible_heads(const std::vector<std::string>& names) {
+  std::vector<Heads> all = {{}};
+  std::vector<std::string> left = names;
+  Heads chain;
+  while (chain.size() < kMostWrappers) {
+    std::string_view most;
+    std::ptrdiff_t count = 0;
+    for (const std::string_view head : kHeads) {
+      const auto here =
+          std::ranges::count_if(left, [&](const std::string& name) { return has_head(name, head); });
+      if (here > 0 && chain.empty()) all.push_back({head});
+      if (here > count) {
+        count = here;
+        most = head;
+      }
+    }
+    if (count == 0) break;
+    chain.push_back(most);
+    for (std::string& name : left) name = without_heads(std::move(name), {most});
+    if (chain.size() > 1) all.push_back(chain);
+  }
+  return all;
 }
 
 }  // namespace msprobe::checkpoint

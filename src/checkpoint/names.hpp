@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of parameters: the names that Megatron's versions use for the same thing, and the order that people
-// expect.
+// Names of parameters: the names that Megatron's versions use for the same thing, components that programs and
+// wrappers add (`state_dict.model.`, `module.`, `_orig_mod`), and the order that people expect.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,6 @@
 #include <vector>
 
 namespace msprobe::checkpoint {
-
-/// The components of a dotted name.
-std::vector<std::string_view> components(std::string_view name);
 
 /// Today's name for a parameter of a Megatron checkpoint: legacy and TransformerEngine names and wrapper
 /// prefixes (`module.`, `language_model.`) are mapped, component by component. `has_decoder`: some name of
@@ -68,5 +65,18 @@ bool is_beside_model(std::string_view name);
 
 /// Order of reports: embeddings, layers by number, everything else; numbers inside names count as numbers.
 bool in_model_order(std::string_view a, std::string_view b);
+
+/// The name without the components of wrappers that may occur anywhere in it, such as torch.compile's and
+/// FSDP's. No module of a model has such a name.
+std::string without_wrappers(std::string_view name);
+
+/// Heads to be taken off, one after the other: {"state_dict", "model"}.
+using Heads = std::vector<std::string_view>;
+
+/// The name without those of the heads that it has, in their order.
+std::string without_heads(std::string name, const Heads& heads);
+
+/// Ways to read these names: first as they are, then without the components that start most of them.
+std::vector<Heads> possible_heads(const std::vector<std::string>& names);
 
 }  // namespace msprobe::checkpoint

@@ -29,7 +29,7 @@ struct LayerName {
 
 LayerName layer_name(std::string_view name) {
   std::size_t at = 0;
-  for (const std::string_view part : components(name)) {
+  for (const std::string_view part : split(name, ".")) {
     if (const auto number = whole_number<std::int64_t>(part);
         number && at > 0 && at + part.size() < name.size())
       return {std::string(name.substr(0, at)), number, std::string(name.substr(at + part.size() + 1))};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/quantized.hpp"
+#include "checkpoint/quantized_forms.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "checkpoint/quantized_forms.hpp"
-#include "checkpoint/wrappers.hpp"
+#include "checkpoint/names.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {

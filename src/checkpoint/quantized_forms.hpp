@@ -34,4 +34,10 @@ struct QuantizedWeights {
 /// (shapes, states in JSON) cannot be read.
 QuantizedWeights quantized_weights(const Checkpoint& checkpoint);
 
+/// Replaces quantized weights by the numbers that they represent, unless the other checkpoint has the same
+/// tensors: then the stored tensors are compared. Returns a line for people for each checkpoint and kind.
+/// Throws FormatError or IoError if the data that describes the layout (shapes, states in JSON) cannot be
+/// read.
+std::vector<std::string> dequantize(Checkpoint& first, Checkpoint& second);
+
 }  // namespace msprobe::checkpoint

@@ -13,7 +13,7 @@
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/metrics.hpp"
-#include "checkpoint/wrappers.hpp"
+#include "checkpoint/names.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

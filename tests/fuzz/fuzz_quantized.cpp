@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "checkpoint/loaders.hpp"
-#include "checkpoint/quantized.hpp"
+#include "checkpoint/quantized_forms.hpp"
 #include "checkpoint/step_check.hpp"
 #include "formats/tensor_set.hpp"
 #include "fuzz_target.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/wrappers.hpp"
+#include "checkpoint/names.hpp"
 
 #include <doctest/doctest.h>
 
