@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/adapter.hpp"
-
+// LoRA adapters as PEFT saves them: the update of a weight as a product of two small matrices.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 #include <set>
 #include <utility>
 
-#include "checkpoint/adapter.hpp"
 #include "checkpoint/average.hpp"
+#include "checkpoint/loaders.hpp"
 #include "checkpoint/lone_contents.hpp"
 #include "checkpoint/match.hpp"
 #include "checkpoint/names.hpp"
@@ -22,7 +22,6 @@
 #include "checkpoint/packets.hpp"
 #include "checkpoint/pieces.hpp"
 #include "checkpoint/quantized_forms.hpp"
-#include "checkpoint/result_writers.hpp"
 #include "checkpoint/step_check.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
@@ -220,7 +219,8 @@ class CheckpointComparison {
     if (!same) {
       try {
         const MemoryGate::Pass pass(gate_, tied.parameter.memory() + tied.kept_parameter.memory());
-        same = measure(tied.kept_parameter, tied.parameter, {.ulp = false, .counts = false, .on_bytes = {}}).unequal == 0;
+        same = measure(tied.kept_parameter, tied.parameter, {.ulp = false, .counts = false, .on_bytes = {}})
+                   .unequal == 0;
       } catch (const Error&) {
         // A tensor that cannot be read counts as a separate parameter that one side alone has.
       }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/relation.hpp"
 #include "checkpoint/step_check.hpp"
-#include "report/severity.hpp"
+#include "report/table.hpp"
 #include "support/coverage.hpp"
 #include "support/output_file.hpp"
 
@@ -109,5 +110,11 @@ CheckpointReport compare(const CheckpointOptions& options, Progress* progress);
 /// The summary for people, as one text of whole lines: how many parameters are equal and how many close, the
 /// worst ten, and what is missing. `color`: with colors for a terminal.
 std::string render_summary(const CheckpointReport& report, bool color);
+
+/// The JSON of the Python tool: l2, cos, numel and shape of every parameter that both have.
+std::string similarity_json(const CheckpointReport& report);
+
+/// A table of everything that is known about every parameter. The report must outlive the table.
+std::unique_ptr<report::Table> details_table(const CheckpointReport& report);
 
 }  // namespace msprobe::checkpoint

@@ -12,13 +12,9 @@
 #include <vector>
 
 #include "checkpoint/file_series.hpp"
-#include "checkpoint/flax_entries.hpp"
-#include "checkpoint/gguf_entries.hpp"
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/names.hpp"
-#include "checkpoint/sharding_info.hpp"
 #include "checkpoint/shards.hpp"
-#include "checkpoint/unread_folders.hpp"
 #include "checkpoint/weight_forms.hpp"
 #include "formats/safetensors.hpp"
 #include "support/ascii.hpp"
@@ -77,15 +73,8 @@ void read_config(const std::string& folder, Architecture& architecture) {
       if (found == config.end() || !found->is_number_integer()) return {};
       return found->get<std::int64_t>();
     };
-    architecture.heads = number("num_attention_heads");
-    architecture.query_groups = number("num_key_value_heads");
-    if (!architecture.query_groups) architecture.query_groups = architecture.heads;
-    architecture.head_size = number("head_dim");
-    architecture.vocabulary = number("vocab_size");
-    const auto hidden = number("hidden_size");
-    if (!architecture.head_size && hidden && architecture.heads && *architecture.heads > 0) {
-      architecture.head_size = *hidden / *architecture.heads;
-    }
+    architecture = architecture_of(
+        {"num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size", "hidden_size"}, number);
   } catch (const Error&) {
     // There is no configuration; the other checkpoint may have one.
   }
@@ -93,27 +82,10 @@ void read_config(const std::string& folder, Architecture& architecture) {
 
 void add_set(Checkpoint& checkpoint, const std::shared_ptr<const TensorSet>& set, const std::string& path,
              const CheckpointLoadOptions& options) {
-  if (const auto gguf = std::dynamic_pointer_cast<const formats::GgufFile>(set)) {
-    GgufEntries found = gguf_entries(gguf);
-    std::ranges::move(found.entries, std::back_inserter(checkpoint.entries));
-    if (found.unpaired > 0) {
-      checkpoint.warnings.push_back(fmt::format(
-          "{}: rows of {} query and key tensors are reordered from interleaved pairs to halves of heads",
-          display(path), found.unpaired));
-    }
-    if (!checkpoint.architecture.heads) checkpoint.architecture = gguf_architecture(*gguf);
-    return;
-  }
-  if (const auto flax = std::dynamic_pointer_cast<const formats::FlaxFile>(set)) {
-    FlaxEntries found = flax_entries(flax);
-    std::ranges::move(found.entries, std::back_inserter(checkpoint.entries));
-    if (found.transposed > 0) {
-      checkpoint.warnings.push_back(fmt::format("{}: {} kernel{} of Flax compared transposed, as weights",
-                                                display(path), found.transposed,
-                                                found.transposed == 1 ? "" : "s"));
-    }
-    return;
-  }
+  if (const auto gguf = std::dynamic_pointer_cast<const formats::GgufFile>(set))
+    return add_gguf(checkpoint, gguf, path);
+  if (const auto flax = std::dynamic_pointer_cast<const formats::FlaxFile>(set))
+    return add_flax(checkpoint, flax, path);
   TiedNames tied(checkpoint.entries);
   bool has_container = false;
   for (std::size_t i = 0; i < set->size(); ++i) {

@@ -72,6 +72,15 @@ void TiedNames::note_last(const std::string& place) {
   entries_.back().tied = twin.tied;
 }
 
+Architecture architecture_of(const std::array<const char*, 5>& keys,
+                             const std::function<std::optional<std::int64_t>(const char*)>& number) {
+  Architecture found{number(keys[0]), number(keys[1]), number(keys[2]), number(keys[3])};
+  if (!found.query_groups) found.query_groups = found.heads;
+  const auto hidden = number(keys[4]);
+  if (!found.head_size && hidden && found.heads && *found.heads > 0) found.head_size = *hidden / *found.heads;
+  return found;
+}
+
 TrainingArguments::TrainingArguments(const Pickle& pickle, PickleRef root) {
   if (pickle.kind(root) != PickleKind::dict) return;
   const auto found = pickle.find(root, "args");
@@ -102,17 +111,12 @@ std::optional<bool> TrainingArguments::boolean(const std::string& name) const {
 }
 
 Architecture TrainingArguments::architecture() const {
-  Architecture architecture;
-  architecture.heads = integer("num_attention_heads");
-  architecture.query_groups = integer("num_query_groups");
+  Architecture architecture =
+      architecture_of({"num_attention_heads", "num_query_groups", "kv_channels", "", "hidden_size"},
+                      [&](const char* key) { return integer(key); });
   // Without grouped queries the number of groups keeps its default, which means nothing.
   if (const auto grouped = boolean("group_query_attention"); grouped && !*grouped) {
     architecture.query_groups = architecture.heads;
-  }
-  architecture.head_size = integer("kv_channels");
-  const auto hidden = integer("hidden_size");
-  if (!architecture.head_size && hidden && architecture.heads && *architecture.heads > 0) {
-    architecture.head_size = *hidden / *architecture.heads;
   }
   return architecture;
 }

@@ -2,6 +2,8 @@
 // The readers that load() uses, one per family of formats, and the code that they share.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +13,8 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
+#include "formats/flax.hpp"
+#include "formats/gguf.hpp"
 #include "formats/tensor_set.hpp"
 #include "formats/torch_tensors.hpp"
 
@@ -22,6 +26,17 @@ TensorSource source_of(std::shared_ptr<const formats::TensorSet> set, std::size_
 /// Makes a parameter of that name from the tensor. If the tensor is wrong, `problem` says why.
 CheckpointEntry entry_of(const std::shared_ptr<const formats::TensorSet>& set, std::size_t index,
                          std::string name);
+
+/// Adds the tensors of a GGUF file under the names of Hugging Face, from whose files most of them are made.
+/// Splits tensors that hold several experts. Names that data/gguf_names.yaml does not have stay as they are.
+void add_gguf(Checkpoint& checkpoint, const std::shared_ptr<const formats::GgufFile>& file,
+              const std::string& path);
+
+/// Adds the arrays of a Flax checkpoint in the form in which PyTorch has the same parameters: `kernel`,
+/// `scale` and `embedding` become `weight`. A kernel that is a matrix is transposed, because Flax multiplies
+/// by it from the other side. Kernels of convolutions keep the order of their axes.
+void add_flax(Checkpoint& checkpoint, const std::shared_ptr<const formats::FlaxFile>& file,
+              const std::string& path);
 
 /// Finds the names of one tensor by its place in its file.
 class TiedNames {
@@ -36,6 +51,11 @@ class TiedNames {
   std::unordered_map<std::string, std::size_t> places_;  // index of the first entry there
   std::size_t groups_ = 0;
 };
+
+/// The properties that a configuration has under these keys: heads, query groups, the size of a head, the
+/// size of the vocabulary, the hidden size.
+Architecture architecture_of(const std::array<const char*, 5>& keys,
+                             const std::function<std::optional<std::int64_t>(const char*)>& number);
 
 /// The arguments that a training program left in its checkpoint, in any kind of record.
 class TrainingArguments {
@@ -92,5 +112,11 @@ Checkpoint load_indexed(const std::string& folder, const std::string& index,
                         const CheckpointLoadOptions& options);
 /// Loads files that each hold some of the tensors.
 Checkpoint load_files(const std::vector<std::string>& files, const CheckpointLoadOptions& options);
+
+/// Adds the LoRA adapter (Hu et al. 2021) that PEFT saved in `folder` to the weights of `base`. The sums are
+/// computed in double while they are read. Weights that the adapter stores whole (`modules_to_save`) replace
+/// those of `base`. Returns a line for people. Throws FormatError for another kind of adapter, and for an
+/// adapter with a module that `base` does not have.
+std::string add_adapter(Checkpoint& base, const std::string& folder);
 
 }  // namespace msprobe::checkpoint

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/result_writers.hpp"
-
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "checkpoint/compare.hpp"
 #include "support/json_writer.hpp"
 #include "support/text.hpp"
 

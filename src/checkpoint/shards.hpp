@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
+#include "formats/safetensors.hpp"
 
 namespace msprobe::checkpoint {
 
@@ -31,5 +32,11 @@ class ShardJoiner {
   std::unordered_map<std::string, std::size_t> index_;
   std::vector<std::pair<std::string, std::vector<Shard>>> shards_;
 };
+
+/// The note that the Hugging Face storage writer of torch.distributed.checkpoint puts into the header of its
+/// safetensors files: the place of each tensor in its whole. Nothing if the file has no such note; throws
+/// FormatError with `path` if the note is malformed.
+using SavedOffsets = std::unordered_map<std::string, Shape>;
+std::optional<SavedOffsets> saved_offsets(const formats::SafetensorsFile& file, const std::string& path);
 
 }  // namespace msprobe::checkpoint

@@ -36,4 +36,8 @@ std::string form_name(const WeightForm& form);
 /// of each parameter; empty if it does not. Narrower types may round.
 std::string contradiction(const Checkpoint& read, const Checkpoint& other);
 
+/// "an Orbax checkpoint, which is not read: ...", or a text about an unfinished download. Empty if the names
+/// in the folder say nothing. Only names are examined.
+std::string unread_folder_reason(const std::string& folder);
+
 }  // namespace msprobe::checkpoint

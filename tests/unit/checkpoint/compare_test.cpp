@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "checkpoint/result_writers.hpp"
 #include "report/table.hpp"
 
 namespace msprobe::checkpoint::compare_test {
