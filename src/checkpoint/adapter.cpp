@@ -269,21 +269,17 @@ class Adding {
     }
     if (down.numel() + up.numel() > kMostAdapterElements || weight.numel() == 0)
       refuse(fmt::format("{}: refused: matrices of {} elements", display(module), down.numel() + up.numel()));
-    const std::string name = entry.parameter.name;
-    auto change = std::make_shared<const LowRankUpdate>(
+    const auto change = std::make_shared<const LowRankUpdate>(
         LowRankUpdate{std::move(weight), down, up, settings_.scale(module)});
     const std::uint64_t memory =
         change->weight.memory() + static_cast<std::uint64_t>(down.numel() + up.numel()) * sizeof(double);
-    const auto made = [&](bool half_steps) {
-      return computed(
-          name, change->weight.shape,
-          [change, half_steps] { return std::make_shared<const UpdatedBytes>(change, half_steps); }, memory);
-    };
-    Parameter result = made(false);
+    Parameter result = computed(
+        entry.parameter.name, change->weight.shape,
+        [change](bool half_steps) { return std::make_shared<const UpdatedBytes>(change, half_steps); },
+        memory);
     result.base = std::make_shared<const Parameter>(change->weight);
     // The steps of a quantized weight are wider than the rounding of the sum, so they replace it.
-    result.half_step =
-        change->weight.half_step ? change->weight.half_step : std::make_shared<const Parameter>(made(true));
+    if (change->weight.half_step) result.half_step = change->weight.half_step;
     entry = CheckpointEntry();
     entry.parameter = is_transposed ? transposed(result) : std::move(result);
   }

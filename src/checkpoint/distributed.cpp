@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "checkpoint/loaders.hpp"
 #include "checkpoint/name_map.hpp"
@@ -21,13 +23,6 @@
 
 namespace msprobe::checkpoint {
 namespace {
-
-/// Limits the work of splitting stacked parameters, for all of them together, because a few bytes of metadata
-/// can claim any number of layers. A parameter beyond the limit stays stacked.
-struct Budget {
-  std::int64_t parts = std::int64_t{1} << 17;
-  std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
-};
 
 class ChunkFiles {
  public:
@@ -103,74 +98,49 @@ CheckpointEntry stored_entry(const formats::DcpTensor& tensor, ChunkFiles& files
   return entry;
 }
 
-/// Splits a stacked axis; `name_of(i)` names the parts. Returns the entry unchanged if splitting costs too
-/// much.
-template <typename NameOf>
-std::vector<CheckpointEntry> unstack(CheckpointEntry entry, Budget& budget, NameOf name_of) {
+/// The text before the number in the names of the parts of a stack, and the text after it.
+using PartName = std::optional<std::pair<std::string, std::string>>;
+
+/// Splits a stacked axis. Returns the entry unchanged if its name is not that of a stack, or if splitting
+/// costs too much.
+std::vector<CheckpointEntry> unstack(CheckpointEntry entry, StackBudget& budget, const PartName& name) {
   const Parameter& parameter = entry.parameter;
   std::vector<CheckpointEntry> parts;
-  const std::int64_t count = parameter.shape[0];
-  const auto blocks = static_cast<std::int64_t>(parameter.blocks.size());
-  bool possible = entry.problem.empty() && count <= budget.parts &&
-                  count <= budget.steps / std::max<std::int64_t>(blocks, 1);
+  bool possible = name && entry.problem.empty() && !parameter.shape.empty();
   for (const ParameterBlock& block : parameter.blocks) {
     possible = possible && block.offset[0] >= 0 && block.extent(0) >= 0 &&
-               block.offset[0] <= count - block.extent(0);
+               block.offset[0] <= parameter.shape[0] - block.extent(0);
   }
-  if (!possible) {
+  if (!possible || !budget.take(parameter.shape[0], parameter.blocks.size())) {
     parts.push_back(std::move(entry));
     return parts;
   }
-  budget.parts -= count;
-  budget.steps -= count * blocks;
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < parameter.shape[0]; ++i) {
     CheckpointEntry& part = parts.emplace_back();
     part.parameter = drop_axis(narrow(parameter, 0, i, 1), 0);
-    part.parameter.name = name_of(i);
+    part.parameter.name = fmt::format("{}{}.{}", name->first, i, name->second);
   }
   return parts;
 }
 
-/// The position of `wanted` in the name as a component, with its dots.
-std::size_t find_part(const std::string& name, const std::string& wanted) {
-  return name.find("." + wanted + ".");
-}
-
 /// `decoder.layers.mlp…` -> `decoder.layers.0.mlp…`, …
-std::vector<CheckpointEntry> unstack_layers(CheckpointEntry entry, Budget& budget) {
-  const std::string& name = entry.parameter.name;
+PartName name_of_layers(const std::string& name) {
   const auto parts = split(name, ".");
-  const auto layers = std::find(parts.begin(), parts.end(), "layers");
-  const bool stacked = layers != parts.begin() && layers != parts.end() && layers + 1 != parts.end() &&
-                       !(*(layers + 1)).empty() &&
-                       (*(layers + 1)).find_first_not_of("0123456789") != std::string_view::npos;
-  std::vector<CheckpointEntry> result;
-  if (!stacked || entry.parameter.shape.empty()) {
-    result.push_back(std::move(entry));
-    return result;
-  }
-  const std::size_t at = find_part(name, "layers") + std::string_view(".layers.").size();
-  const std::string head = name.substr(0, at);
-  const std::string tail = name.substr(at);
-  return unstack(std::move(entry), budget,
-                 [&](std::int64_t i) { return fmt::format("{}{}.{}", head, i, tail); });
+  const auto layers = std::ranges::find(parts, "layers");
+  if (layers == parts.begin() || layers == parts.end() || layers + 1 == parts.end()) return {};
+  const std::string_view next = *(layers + 1);
+  if (next.empty() || next.find_first_not_of("0123456789") == std::string_view::npos) return {};
+  constexpr std::string_view kLayers = ".layers.";
+  const std::size_t at = name.find(kLayers) + kLayers.size();
+  return std::pair{name.substr(0, at), name.substr(at)};
 }
 
 /// `…experts.experts.linear_fc1.weight` -> `…experts.local_experts.0.linear_fc1.weight`, …
-std::vector<CheckpointEntry> unstack_experts(CheckpointEntry entry, Budget& budget) {
-  const std::string name = entry.parameter.name;
-  constexpr std::string_view kStacked = ".experts.experts.linear_fc";
-  constexpr std::string_view kHead = ".experts.";
-  const std::size_t at = name.find(kStacked);
-  std::vector<CheckpointEntry> result;
-  if (at == std::string::npos || entry.parameter.shape.empty()) {
-    result.push_back(std::move(entry));
-    return result;
-  }
-  const std::string head = name.substr(0, at + kHead.size());
-  const std::string tail = name.substr(at + kHead.size() + std::string_view("experts.").size());
-  return unstack(std::move(entry), budget,
-                 [&](std::int64_t i) { return fmt::format("{}local_experts.{}.{}", head, i, tail); });
+PartName name_of_experts(const std::string& name) {
+  constexpr std::string_view kStacked = ".experts.experts.";
+  const std::size_t at = name.find(".experts.experts.linear_fc");
+  if (at == std::string::npos) return {};
+  return std::pair{name.substr(0, at) + ".experts.local_experts.", name.substr(at + kStacked.size())};
 }
 
 bool is_megatron(const std::string& folder) {
@@ -231,7 +201,7 @@ Checkpoint load_distributed(const std::string& folder, const CheckpointLoadOptio
     }
   }
   ChunkFiles files(folder);
-  Budget budget;
+  StackBudget budget;
   for (const formats::DcpTensor& tensor : metadata.tensors) {
     const bool state = is_training_state(tensor.name);
     if (state && !options.optimizer) continue;
@@ -240,8 +210,10 @@ Checkpoint load_distributed(const std::string& folder, const CheckpointLoadOptio
       checkpoint.entries.push_back(std::move(entry));
       continue;
     }
-    for (CheckpointEntry& layer : unstack_layers(std::move(entry), budget)) {
-      for (CheckpointEntry& part : unstack_experts(std::move(layer), budget)) {
+    const PartName layers = name_of_layers(tensor.name);
+    for (CheckpointEntry& layer : unstack(std::move(entry), budget, layers)) {
+      const PartName experts = name_of_experts(layer.parameter.name);
+      for (CheckpointEntry& part : unstack(std::move(layer), budget, experts)) {
         if (is_extra_state(part.parameter.name)) continue;
         part.parameter.name = megatron_name(part.parameter.name, true);
         checkpoint.entries.push_back(std::move(part));

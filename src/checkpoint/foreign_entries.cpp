@@ -19,17 +19,14 @@ namespace msprobe::checkpoint {
 namespace {
 
 constexpr std::string_view kExperts = "_exps.";
-// A few bytes can claim any number of experts.
-constexpr std::int64_t kMostExperts = std::int64_t{1} << 17;
 
 /// Adds each expert by itself: `blk.0.ffn_up_exps.3.weight`. Returns false if this is no tensor of experts.
-bool add_experts(const CheckpointEntry& all, std::int64_t& left, std::vector<CheckpointEntry>& entries) {
+bool add_experts(const CheckpointEntry& all, StackBudget& budget, std::vector<CheckpointEntry>& entries) {
   const std::string& name = all.parameter.name;
   const std::size_t at = name.find(kExperts);
   if (at == std::string::npos || !all.problem.empty() || all.parameter.shape.size() < 2) return false;
   const std::int64_t count = all.parameter.shape[0];
-  if (count > left) return false;
-  left -= count;
+  if (!budget.take(count, all.parameter.blocks.size())) return false;
   const std::size_t behind = at + kExperts.size();
   for (std::int64_t expert = 0; expert < count; ++expert) {
     CheckpointEntry& one = entries.emplace_back();
@@ -43,6 +40,21 @@ bool add_experts(const CheckpointEntry& all, std::int64_t& left, std::vector<Che
 /// because its kernel for rotary embeddings needs pairs (permute() in its convert_hf_to_gguf.py).
 constexpr std::string_view kPairedArchitecture = "llama";
 constexpr std::int64_t kMostGgufHeads = 1024;
+
+/// The rows of `heads` heads, in each head the even rows first, then the odd ones.
+Parameter even_rows_first(const Parameter& parameter, std::int64_t heads) {
+  const std::int64_t half = parameter.shape.at(0) / heads / 2;
+  Shape pairs = parameter.shape;
+  pairs[0] /= 2;
+  pairs.insert(pairs.begin() + 1, 2);
+  const Parameter in_pairs = reshaped(parameter, pairs);
+  std::vector<Parameter> parts;
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const Parameter rows = narrow(in_pairs, 0, head * half, half);
+    for (const std::int64_t odd : {0, 1}) parts.push_back(drop_axis(narrow(rows, 1, odd, 1), 1));
+  }
+  return concatenate(parts, 0);
+}
 
 Architecture gguf_architecture(const formats::GgufFile& file) {
   return architecture_of({"attention.head_count", "attention.head_count_kv", "attention.key_length",
@@ -73,13 +85,13 @@ void add_gguf(Checkpoint& checkpoint, const std::shared_ptr<const formats::GgufF
   static const NameMap map = NameMap::of_gguf();
   const Architecture architecture = gguf_architecture(*file);
   std::vector<CheckpointEntry> entries;
-  std::int64_t left = kMostExperts;
+  StackBudget budget;
   std::size_t unpaired = 0;
   for (std::size_t i = 0; i < file->size(); ++i) {
     CheckpointEntry entry = entry_of(file, i, file->name(i));
     entry.parameter.has_searched_scales = file->has_searched_scales(i);
     if (unpair(*file, architecture, entry)) ++unpaired;
-    if (!add_experts(entry, left, entries)) entries.push_back(std::move(entry));
+    if (!add_experts(entry, budget, entries)) entries.push_back(std::move(entry));
   }
   std::vector<std::string> names;
   names.reserve(entries.size());

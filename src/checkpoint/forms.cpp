@@ -15,13 +15,6 @@
 namespace msprobe::checkpoint {
 namespace {
 
-/// Limits the work of splitting stacks, for all of them together: a few bytes can claim any number of
-/// experts.
-struct StackBudget {
-  std::int64_t parts = std::int64_t{1} << 17;
-  std::int64_t steps = std::int64_t{1} << 26;  // parts times blocks
-};
-
 using ByName = std::unordered_map<std::string, std::size_t>;
 
 ByName index_by_name(const std::vector<LooseParameter>& all) {
@@ -102,17 +95,15 @@ std::vector<LooseParameter> take_apart(const std::vector<LooseParameter>& all, S
     const CheckpointEntry& entry = loose.entry;
     const Stack* stack = entry.problem.empty() ? stack_of(entry) : nullptr;
     const std::int64_t count = stack == nullptr ? 0 : entry.parameter.shape[0];
-    std::int64_t blocks = 1 + static_cast<std::int64_t>(entry.parameter.blocks.size());
+    std::size_t blocks = 1 + entry.parameter.blocks.size();
     for (const Replica& replica : entry.replicas) {
-      blocks += static_cast<std::int64_t>(replica.parameter.blocks.size());
+      blocks += replica.parameter.blocks.size();
       if (replica.original) stack = nullptr;  // a copy of a part would need the same cuts
     }
-    if (stack == nullptr || count > budget.parts || count > budget.steps / blocks) {
+    if (stack == nullptr || !budget.take(count, blocks)) {
       apart.push_back(loose);
       continue;
     }
-    budget.parts -= count;
-    budget.steps -= count * blocks;
     const std::string stem = entry.parameter.name.substr(0, entry.parameter.name.size() - stack->tail.size());
     const bool across = stack->rank == 3 && (stack->transposed || lies_across(stem, all, index));
     for (std::int64_t expert = 0; expert < count; ++expert) {

@@ -49,7 +49,8 @@ class OtherNames {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Relation& relation = results[i].relation;
       // A few numbers are equal by chance.
-      if (relation.first_content == 0 || !results[i].first_shape || numel(results[i]) < 16) continue;
+      if (relation.first_content == 0 || !results[i].first_shape || numel_of(*results[i].first_shape) < 16)
+        continue;
       firsts_[relation.first_content].push_back(i);
       seconds_[relation.second_content].push_back(i);
     }
@@ -64,12 +65,6 @@ class OtherNames {
   }
 
  private:
-  static std::int64_t numel(const ParameterResult& result) {
-    std::int64_t numel = 1;
-    for (const std::int64_t length : *result.first_shape) numel *= length;
-    return numel;
-  }
-
   /// The nearest parameter by name: the same leaf in another layer, else the first.
   std::optional<std::size_t> partner(const ByContent& index, std::uint64_t content, std::size_t self) const {
     const auto found = index.find(content);

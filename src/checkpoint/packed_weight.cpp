@@ -246,14 +246,9 @@ Parameter decoded(const std::string& name, PackedWeight packed, std::uint64_t me
       checked_numel(packed.shape, name) != packed.rows * packed.columns)
     throw FormatError(display(name), "its codes do not fit its shape");
   const auto shared = std::make_shared<const PackedWeight>(std::move(packed));
-  const auto made = [&](bool half_steps) {
-    return computed(
-        name, shared->shape,
-        [shared, half_steps] { return std::make_shared<const DecodedBytes>(shared, half_steps); }, memory);
-  };
-  Parameter parameter = made(false);
-  parameter.half_step = std::make_shared<const Parameter>(made(true));
-  return parameter;
+  return computed(
+      name, shared->shape,
+      [shared](bool half_steps) { return std::make_shared<const DecodedBytes>(shared, half_steps); }, memory);
 }
 
 }  // namespace msprobe::checkpoint

@@ -19,12 +19,6 @@ namespace {
 
 constexpr std::uint64_t kLargestElement = 16;  // bytes
 
-std::int64_t product(const Shape& shape) {
-  std::int64_t numel = 1;
-  for (const std::int64_t length : shape) numel *= length;
-  return numel;
-}
-
 /// A change of a parameter also applies to its steps.
 template <typename Change>
 std::shared_ptr<const Parameter> half_step_of(const Parameter& parameter, const Change& change) {
@@ -38,6 +32,12 @@ std::string shape_text(const Shape& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+std::int64_t numel_of(const Shape& shape) {
+  std::int64_t numel = 1;
+  for (const std::int64_t length : shape) numel *= length;
+  return numel;
+}
+
 std::int64_t checked_numel(const Shape& shape, const std::string& what) {
   if (std::ranges::any_of(shape, [](std::int64_t length) { return length < 0; }))
     throw FormatError(display(what), "a tensor of negative size");
@@ -47,7 +47,7 @@ std::int64_t checked_numel(const Shape& shape, const std::string& what) {
 }
 
 std::int64_t Parameter::numel() const {
-  return product(shape);
+  return numel_of(shape);
 }
 
 std::uint64_t Parameter::bytes() const {
@@ -80,17 +80,22 @@ Parameter whole(std::string name, tensor::DType dtype, Shape shape, TensorSource
   return parameter;
 }
 
-Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
+Parameter computed(const std::string& name, const Shape& shape, const OpenComputed& open,
                    std::uint64_t memory) {
-  const auto source = [shape, open = std::move(open)] {
-    formats::StoredTensor tensor;
-    tensor.shape = shape;
-    tensor.strides = formats::row_major_strides(shape);
-    tensor.storage = open();
-    tensor.big_endian = std::endian::native == std::endian::big;
-    return tensor;
+  const auto made = [&](bool half_steps) {
+    const auto source = [shape, open, half_steps] {
+      formats::StoredTensor tensor;
+      tensor.shape = shape;
+      tensor.strides = formats::row_major_strides(shape);
+      tensor.storage = open(half_steps);
+      tensor.big_endian = std::endian::native == std::endian::big;
+      return tensor;
+    };
+    return whole(name, tensor::DType::float32, shape, source, memory);
   };
-  return whole(std::move(name), tensor::DType::float32, shape, source, memory);
+  Parameter parameter = made(false);
+  parameter.half_step = std::make_shared<const Parameter>(made(true));
+  return parameter;
 }
 
 Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begin, std::int64_t length) {
@@ -135,44 +140,16 @@ Parameter drop_axis(const Parameter& parameter, std::size_t axis) {
   return result;
 }
 
-Parameter even_rows_first(const Parameter& parameter, std::int64_t heads) {
-  const std::int64_t half = parameter.shape.at(0) / heads / 2;
-  if (half * heads * 2 != parameter.shape[0] || parameter.blocks.size() != 1)
-    throw std::logic_error("rows that are not pairs of heads");
-  Parameter result = parameter;
-  result.blocks.clear();
-  ParameterBlock block = parameter.blocks[0];
-  block.view = parameter.shape;
-  block.view[0] = half * heads;
-  block.view.insert(block.view.begin() + 1, 2);
-  block.size = block.view;
-  block.size[0] = half;
-  block.size[1] = 1;
-  block.begin.assign(block.view.size(), 0);
-  block.offset.assign(parameter.shape.size(), 0);
-  block.axes.resize(parameter.shape.size());
-  for (std::size_t i = 1; i < block.axes.size(); ++i) block.axes[i] = static_cast<int>(i + 1);
-  block.axes[0] = 0;
-  for (std::int64_t part = 0; part < 2 * heads; ++part) {
-    block.begin[0] = part / 2 * half;
-    block.begin[1] = part % 2;
-    block.offset[0] = part * half;
-    result.blocks.push_back(block);
-  }
-  result.half_step =
-      half_step_of(parameter, [&](const Parameter& step) { return even_rows_first(step, heads); });
-  return result;
-}
-
 Parameter transposed(const Parameter& parameter) {
-  if (parameter.shape.size() != 2) throw std::logic_error("only a matrix is transposed");
+  const std::size_t rank = parameter.shape.size();
+  if (rank < 2) throw std::logic_error("a vector cannot be transposed");
   Parameter result = parameter;
   result.reported_shape.clear();
-  std::swap(result.shape[0], result.shape[1]);
+  std::swap(result.shape[rank - 2], result.shape[rank - 1]);
   const std::uint64_t size = tensor::info(parameter.dtype).size;
   for (ParameterBlock& block : result.blocks) {
-    std::swap(block.axes[0], block.axes[1]);
-    std::swap(block.offset[0], block.offset[1]);
+    std::swap(block.axes[rank - 2], block.axes[rank - 1]);
+    std::swap(block.offset[rank - 2], block.offset[rank - 1]);
     // Reading the block keeps everything from its first to its last element in the file.
     const Shape strides = formats::row_major_strides(block.view);
     std::uint64_t span = 1;
@@ -253,6 +230,14 @@ Parameter reshaped(const Parameter& parameter, Shape shape) {
   result.half_step =
       half_step_of(parameter, [&](const Parameter& step) { return reshaped(step, std::move(shape)); });
   return result;
+}
+
+bool StackBudget::take(std::int64_t parts, std::size_t blocks) {
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(blocks, 1));
+  if (parts > parts_ || parts > steps_ / count) return false;
+  parts_ -= parts;
+  steps_ -= parts * count;
+  return true;
 }
 
 }  // namespace msprobe::checkpoint

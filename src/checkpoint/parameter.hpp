@@ -23,7 +23,9 @@ using Shape = std::vector<std::int64_t>;
 /// "[16, 8]".
 std::string shape_text(const Shape& shape);
 
-/// The number of elements; FormatError naming `what` for a negative length or more than 2^62 bytes' worth.
+/// The number of elements, if the shape is known to be sound.
+std::int64_t numel_of(const Shape& shape);
+/// The same of any shape; FormatError naming `what` for a negative length or more than 2^62 bytes' worth.
 std::int64_t checked_numel(const Shape& shape, const std::string& what);
 
 /// Opens a stored tensor when it is needed, from any thread.
@@ -64,9 +66,10 @@ struct Parameter {
 Parameter whole(std::string name, tensor::DType dtype, Shape shape, TensorSource source,
                 std::uint64_t memory = 0);
 
-/// A parameter of float32 that is computed while it is read: `open` gives its elements in row-major order, in
-/// the machine's byte order. `memory` as in ParameterBlock.
-Parameter computed(std::string name, Shape shape, std::function<std::shared_ptr<const ByteSource>()> open,
+/// A parameter of float32 that is computed while it is read, with its half step: `open` gives the elements of
+/// one of both in row-major order, in the machine's byte order. `memory` as in ParameterBlock.
+using OpenComputed = std::function<std::shared_ptr<const ByteSource>(bool half_steps)>;
+Parameter computed(const std::string& name, const Shape& shape, const OpenComputed& open,
                    std::uint64_t memory = 0);
 
 /// `length` steps of one axis from `begin` on. The range must lie inside the parameter.
@@ -75,11 +78,7 @@ Parameter narrow(const Parameter& parameter, std::size_t axis, std::int64_t begi
 /// The parameter without an axis of length 1.
 Parameter drop_axis(const Parameter& parameter, std::size_t axis);
 
-/// The rows of `heads` heads, in each head the even rows first, then the odd ones. The parameter is one whole
-/// stored tensor, and `heads` divides half its rows.
-Parameter even_rows_first(const Parameter& parameter, std::int64_t heads);
-
-/// A matrix with its axes exchanged. Reading it keeps each of its blocks in memory.
+/// A parameter with its last two axes exchanged. Reading it keeps each of its blocks in memory.
 Parameter transposed(const Parameter& parameter);
 
 /// Parts end to end along an axis; the name is that of the first. FormatError if their types or other axes
@@ -88,6 +87,18 @@ Parameter concatenate(const std::vector<Parameter>& parts, std::size_t axis);
 
 /// A parameter that is one whole stored tensor, in another shape of as many elements.
 Parameter reshaped(const Parameter& parameter, Shape shape);
+
+/// Limits the work of splitting stacked parameters, for all of them together, because a few bytes can claim
+/// any number of parts. A parameter beyond the limit stays stacked.
+class StackBudget {
+ public:
+  /// Spends what it costs to make so many parts of so many blocks; false if that is too much.
+  bool take(std::int64_t parts, std::size_t blocks);
+
+ private:
+  std::int64_t parts_ = std::int64_t{1} << 17;
+  std::int64_t steps_ = std::int64_t{1} << 26;  // parts times blocks
+};
 
 /// Reads a parameter's elements in row-major order, as raw bytes in the machine's byte order. FormatError if
 /// its blocks leave a gap or overlap, or if a stored tensor is not what was announced.

@@ -210,7 +210,7 @@ struct ParameterReader::Impl {
       // A block of one run is never read in turns with others.
       if (stream == nullptr) {
         const ParameterBlock& block = parameter.blocks[*current];
-        const bool one_run = in_run == product_of(block.size);
+        const bool one_run = in_run == numel_of(block.size);
         stream = std::make_unique<BlockStream>(parameter, block, one_run ? 0 : buffer);
       }
     }
@@ -224,12 +224,6 @@ struct ParameterReader::Impl {
       streams[*current].reset();
     }
     current.reset();
-  }
-
-  static std::int64_t product_of(const Shape& shape) {
-    std::int64_t product = 1;
-    for (const std::int64_t length : shape) product *= length;
-    return product;
   }
 
   using Next = std::pair<std::int64_t, std::size_t>;  // where its next run starts, the block

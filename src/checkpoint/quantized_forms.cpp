@@ -457,18 +457,9 @@ class QuantizedFinder {
         }
         return scales;
       };
-      experts.push_back(last_axes_exchanged(decoded(stem, std::move(packed))));
+      experts.push_back(transposed(decoded(stem, std::move(packed))));
     }
     add("MXFP4, groups of 32", concatenate(experts, 0), {stem + "_blocks", stem + "_scales"});
-  }
-
-  static Parameter last_axes_exchanged(Parameter parameter) {
-    std::swap(parameter.shape[1], parameter.shape[2]);
-    std::swap(parameter.blocks[0].axes[1], parameter.blocks[0].axes[2]);
-    parameter.blocks[0].memory = parameter.bytes();
-    if (parameter.half_step)
-      parameter.half_step = std::make_shared<const Parameter>(last_axes_exchanged(*parameter.half_step));
-    return parameter;
   }
 
   /// bitsandbytes: 4-bit numbers of a table, two in a byte, and a scale for each 64 or so. The scales may be

@@ -12,12 +12,6 @@
 namespace msprobe::checkpoint {
 namespace {
 
-std::int64_t numel_of(const Shape& shape) {
-  std::int64_t numel = 1;
-  for (const std::int64_t length : shape) numel *= length;
-  return numel;
-}
-
 constexpr std::string_view kError = "error";
 
 void write_measure(JsonWriter& json, const ParameterResult& result, const std::optional<double>& measure) {

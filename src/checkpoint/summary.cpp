@@ -47,12 +47,10 @@ std::vector<std::string> measure_cells(const ParameterResult& result) {
                         result.second_shape ? shape_text(*result.second_shape) : "?"),
             "", "", ""};
   }
-  std::int64_t numel = 1;
-  for (const std::int64_t length : *result.first_shape) numel *= length;
   const double relative = result.metrics.relative_l2;
   return {"relative " + short_number(relative, 3), largest_text(result.metrics),
           fmt::format("{} of {}", human_count(result.metrics.unequal),
-                      human_count(static_cast<std::uint64_t>(numel))),
+                      human_count(static_cast<std::uint64_t>(numel_of(*result.first_shape)))),
           "first at " + shape_text(result.first_place)};
 }
 
@@ -98,9 +96,8 @@ std::string searched_text(const CheckpointReport& report) {
   for (const ParameterResult& result : report.results) {
     if (!result.steps.as_searched || result.status != PairStatus::close) continue;
     ++count;
-    std::int64_t numel = 1;
-    for (const std::int64_t length : *result.first_shape) numel *= length;
-    share = std::max(share, static_cast<double>(result.steps.beyond) / static_cast<double>(numel));
+    const auto numel = static_cast<double>(numel_of(*result.first_shape));
+    share = std::max(share, static_cast<double>(result.steps.beyond) / numel);
     farthest = std::max(farthest, result.steps.farthest_of_chunk);
   }
   if (count == 0) return "";
