@@ -7,16 +7,12 @@
 #include <cmath>
 #include <span>
 
-#include "checkpoint/pieces.hpp"
 #include "checkpoint/names.hpp"
+#include "checkpoint/pieces.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
-
-bool is_real(const Parameter& parameter) {
-  return tensor::info(parameter.dtype).kind == tensor::DTypeKind::floating;
-}
 
 /// Calls `take(x, z, y)` for each element of the first, the third and the second.
 template <typename Take>
@@ -51,7 +47,7 @@ std::string ThirdCheckpoint::average(const Parameter& first, const Parameter& se
   // A few numbers are always some average of a few others.
   constexpr std::int64_t kFewest = 16;
   if (third.shape != first.shape || second.shape != first.shape || first.numel() < kFewest ||
-      !is_real(first) || !is_real(second) || !is_real(third))
+      !is_floating(first.dtype) || !is_floating(second.dtype) || !is_floating(third.dtype))
     return {};
   double dd = 0;
   double dy = 0;

@@ -234,21 +234,21 @@ bool are_stacks_of_two_forms(const CheckpointEntry& first, const CheckpointEntry
          stack_of(second) != nullptr && first.parameter.shape != second.parameter.shape;
 }
 
-FormPairs pair_forms(std::vector<LooseParameter> first, std::vector<LooseParameter> second,
-                     const FormOptions& options) {
+FormPairs pair_forms(LooseSide first, LooseSide second, const NameMap& map,
+                     const Architecture& architecture) {
   FormPairs found;
-  if (first.empty() || second.empty()) return found;
-  first = fused_like(std::move(first), second);
-  second = fused_like(std::move(second), first);
-  pair_by_key(first, second, found);
+  if (first.parameters.empty() || second.parameters.empty()) return found;
+  first.parameters = fused_like(std::move(first.parameters), second.parameters);
+  second.parameters = fused_like(std::move(second.parameters), first.parameters);
+  pair_by_key(first.parameters, second.parameters, found);
   StackBudget budget;
-  first = take_apart(first, budget);
-  second = take_apart(second, budget);
-  if (!options.first_is_megatron) first = mapped(std::move(first), *options.map, options.architecture);
-  if (!options.second_is_megatron) second = mapped(std::move(second), *options.map, options.architecture);
-  pair_by_key(first, second, found);
-  found.first = std::move(first);
-  found.second = std::move(second);
+  for (LooseSide* side : {&first, &second}) {
+    side->parameters = take_apart(side->parameters, budget);
+    if (side->is_mapped) side->parameters = mapped(std::move(side->parameters), map, architecture);
+  }
+  pair_by_key(first.parameters, second.parameters, found);
+  found.first = std::move(first.parameters);
+  found.second = std::move(second.parameters);
   return found;
 }
 

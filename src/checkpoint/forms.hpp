@@ -35,14 +35,10 @@ struct FormPairs {
 /// True if both hold all experts in one tensor and have different shapes. One by one they may be the same.
 bool are_stacks_of_two_forms(const CheckpointEntry& first, const CheckpointEntry& second);
 
-struct FormOptions {
-  const NameMap* map = nullptr;
-  bool first_is_megatron = false;
-  bool second_is_megatron = false;
-  Architecture architecture;
+struct LooseSide {
+  std::vector<LooseParameter> parameters;
+  bool is_mapped = true;  // the map may apply to its names
 };
-
-FormPairs pair_forms(std::vector<LooseParameter> first, std::vector<LooseParameter> second,
-                     const FormOptions& options);
+FormPairs pair_forms(LooseSide first, LooseSide second, const NameMap& map, const Architecture& architecture);
 
 }  // namespace msprobe::checkpoint

@@ -66,7 +66,7 @@ class LoneSide {
   LoneSide(const std::vector<Parameter>& parameters, bool is_second) : is_second_(is_second) {
     for (const Parameter& parameter : parameters) {
       const bool has_rows = !parameter.shape.empty() && parameter.numel() >= kVectorRow;
-      if (!has_rows || tensor::info(parameter.dtype).kind != tensor::DTypeKind::floating) continue;
+      if (!has_rows || !is_floating(parameter.dtype)) continue;
       const auto key = row_key(parameter, 0);
       if (!key) continue;
       by_key_[*key].push_back(parameters_.size());

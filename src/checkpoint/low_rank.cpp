@@ -88,10 +88,8 @@ bool is_spanned(const Parameter& first, const Parameter& second, const MatrixSam
   std::vector<double> spanning(rank * columns);
   for (std::size_t k = 0; k < rank; ++k) {
     std::size_t at = k * columns;
-    each_piece<double>(narrow(first, 0, skeleton.rows[k], 1), narrow(second, 0, skeleton.rows[k], 1), {},
-                       [&](std::span<const double> x, std::span<const double> y, auto, auto) {
-                         for (std::size_t i = 0; i < x.size(); ++i) spanning[at++] = y[i] - x[i];
-                       });
+    each_pair(narrow(first, 0, skeleton.rows[k], 1), narrow(second, 0, skeleton.rows[k], 1),
+              [&](double x, double y) { spanning[at++] = y - x; });
   }
   std::vector<double> core(rank * rank);
   for (std::size_t k = 0; k < rank; ++k) {
@@ -115,15 +113,13 @@ bool is_spanned(const Parameter& first, const Parameter& second, const MatrixSam
     }
     all = std::ranges::all_of(row, [&](double value) { return std::fabs(value) <= noise; });
   };
-  each_piece<double>(first, second, {},
-                     [&](std::span<const double> x, std::span<const double> y, auto, auto) {
-                       for (std::size_t i = 0; all && i < x.size(); ++i) {
-                         row[filled++] = y[i] - x[i];
-                         if (filled < columns) continue;
-                         check_row();
-                         filled = 0;
-                       }
-                     });
+  each_pair(first, second, [&](double x, double y) {
+    if (!all) return;
+    row[filled++] = y - x;
+    if (filled < columns) return;
+    check_row();
+    filled = 0;
+  });
   return all;
 }
 

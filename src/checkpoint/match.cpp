@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -98,19 +99,9 @@ std::vector<WeighedVariant> candidates_of(const Checkpoint& checkpoint, const Na
 }
 
 std::size_t common_keys(const WeighedVariant& a, const WeighedVariant& b) {
-  std::size_t common = 0;
-  for (auto x = a.hashes.begin(), y = b.hashes.begin(); x != a.hashes.end() && y != b.hashes.end();) {
-    if (*x == *y) {
-      ++common;
-      ++x;
-      ++y;
-    } else if (*x < *y) {
-      ++x;
-    } else {
-      ++y;
-    }
-  }
-  return common;
+  std::vector<std::size_t> common;
+  std::ranges::set_intersection(a.hashes, b.hashes, std::back_inserter(common));
+  return common.size();
 }
 
 /// Chooses how to read the names of both sides: the way that leaves the fewest names without a partner. (A
@@ -252,12 +243,9 @@ void note_pieces(MatchedSide& side, const std::vector<LooseParameter>& left) {
 /// Pairs parameters that are left on both sides and may be the same in another form.
 void pair_other_forms(MatchedSide& first, MatchedSide& second, const NameMap& map,
                       const Architecture& architecture, Pairing& pairing) {
-  FormOptions options;
-  options.map = &map;
-  options.first_is_megatron = first.checkpoint.megatron_names;
-  options.second_is_megatron = second.checkpoint.megatron_names;
-  options.architecture = architecture;
-  FormPairs found = pair_forms(loose_of(first, architecture), loose_of(second, architecture), options);
+  FormPairs found =
+      pair_forms({loose_of(first, architecture), !first.checkpoint.megatron_names},
+                 {loose_of(second, architecture), !second.checkpoint.megatron_names}, map, architecture);
   for (FormPairs::FormPair& pair : found.pairs) {
     for (const std::size_t source : pair.first.sources) first.paired[source] = true;
     for (const std::size_t source : pair.second.sources) second.paired[source] = true;

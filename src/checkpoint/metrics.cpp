@@ -131,16 +131,14 @@ PairNorms scaled_norms(const Parameter& first, const Parameter& second,
   double squares_second = 0;
   double squares = 0;
   double dot = 0;
-  each_piece<double>(first, second, {}, [&](auto x, auto y, auto, auto) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const double a = x[i] * scale_first;
-      const double b = y[i] * scale_second;
-      const double d = overflow ? x[i] * scale - y[i] * scale : (x[i] - y[i]) * scale;
-      squares_first += a * a;
-      squares_second += b * b;
-      squares += d * d;
-      dot += a * b;
-    }
+  each_pair(first, second, [&](double x, double y) {
+    const double a = x * scale_first;
+    const double b = y * scale_second;
+    const double d = overflow ? x * scale - y * scale : (x - y) * scale;
+    squares_first += a * a;
+    squares_second += b * b;
+    squares += d * d;
+    dot += a * b;
   });
   PairNorms norms;
   norms.first = std::sqrt(squares_first) / scale_first;

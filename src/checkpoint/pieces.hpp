@@ -24,6 +24,9 @@ inline constexpr std::size_t kPiece = std::size_t{16} << 10;
 inline bool is_complex(tensor::DType dtype) {
   return tensor::info(dtype).kind == tensor::DTypeKind::complex;
 }
+inline bool is_floating(tensor::DType dtype) {
+  return tensor::info(dtype).kind == tensor::DTypeKind::floating;
+}
 
 /// Calls `take(first, second, stored_first, stored_second)` for each pair of pieces.
 template <typename T, typename Take>
@@ -42,6 +45,14 @@ void each_piece(const Parameter& first, const Parameter& second, const MeasureOp
     take(x, y, a.stored(), b.stored());
     if (options.on_bytes) options.on_bytes(a.bytes(count) + b.bytes(count));
   }
+}
+
+/// Calls `take(x, y)` for each pair of elements, as double.
+template <typename Take>
+void each_pair(const Parameter& first, const Parameter& second, const Take& take) {
+  each_piece<double>(first, second, {}, [&](auto x, auto y, auto, auto) {
+    for (std::size_t i = 0; i < x.size(); ++i) take(x[i], y[i]);
+  });
 }
 
 /// Bytes per step where elements need no decoding.

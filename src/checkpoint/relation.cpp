@@ -22,7 +22,6 @@ namespace msprobe::checkpoint {
 namespace {
 
 using tensor::DType;
-using tensor::DTypeKind;
 
 // With more lines than this, rows and columns are not examined one by one: their sums take 48 bytes each.
 constexpr std::int64_t kMostLines = std::int64_t{1} << 20;
@@ -75,8 +74,8 @@ struct Features {
   }
 };
 
-/// How the initialisers of PyTorch and transformers may have left a parameter: "normal with deviation 0.02" or
-/// "uniform within 0.0625"; empty if the moments fit neither. A matrix has `fan_in` columns.
+/// How the initialisers of PyTorch and transformers may have left a parameter: "normal with deviation 0.02"
+/// or "uniform within 0.0625"; empty if the moments fit neither. A matrix has `fan_in` columns.
 std::string initialiser_of(const Features& side, std::int64_t numel, std::int64_t fan_in) {
   const auto n = static_cast<double>(numel);
   const double mean = side.sum / n;
@@ -131,17 +130,14 @@ class RelationFinder {
     relation.text = same_shape() ? proved() : are_transposed() ? "transposed" : "";
     relation.is_proved = !relation.text.empty();
     if (relation.is_proved || !same_shape()) return relation;
-    if (is_floating()) relation.text = initialised();
+    if (are_floating()) relation.text = initialised();
     if (relation.text.empty() && !narrow_ && metrics_.unequal > 1) relation.place = where();
     return relation;
   }
 
  private:
   bool same_shape() const { return first_.shape == second_.shape; }
-  bool is_floating() const {
-    return tensor::info(first_.dtype).kind == DTypeKind::floating &&
-           tensor::info(second_.dtype).kind == DTypeKind::floating;
-  }
+  bool are_floating() const { return is_floating(first_.dtype) && is_floating(second_.dtype); }
 
   template <typename T>
   void read() {
@@ -156,7 +152,7 @@ class RelationFinder {
         row_sums_.resize(static_cast<std::size_t>(rows_));
         column_sums_.resize(static_cast<std::size_t>(columns_));
       }
-      if (std::min(rows_, columns_) >= kLeastMatrix && is_floating()) sample_.emplace(rows_, columns_);
+      if (std::min(rows_, columns_) >= kLeastMatrix && are_floating()) sample_.emplace(rows_, columns_);
     }
     RowWalk walk(columns_);
     std::vector<T> narrow_x;
@@ -260,7 +256,7 @@ class RelationFinder {
     if (std::string text = constant(a_, "the first"); !text.empty()) return text;
     if (std::string text = order(); !text.empty()) return text;
     if (rows_ == columns_ && columns_ > 1 && are_transposed()) return "transposed";
-    if (!is_floating() || !where().empty()) return {};
+    if (!are_floating() || !where().empty()) return {};
     if (!cast_.empty()) return cast_;
     if (std::string text = scaled(); !text.empty()) return text;
     return low_rank();
@@ -364,14 +360,11 @@ class RelationFinder {
     bool all = true;
     const double tolerance = 2 * unit();
     std::int64_t at = 0;
-    each_piece<double>(
-        first_, second_, {}, [&](std::span<const double> x, std::span<const double> y, auto, auto) {
-          for (std::size_t i = 0; all && i < x.size(); ++i, ++at) {
-            const double wanted = expected(x[i], at);
-            all =
-                std::fabs(y[i] - wanted) <= tolerance * std::max(std::fabs(y[i]), std::fabs(wanted)) + kLeast;
-          }
-        });
+    each_pair(first_, second_, [&](double x, double y) {
+      if (!all) return;
+      const double wanted = expected(x, at++);
+      all = std::fabs(y - wanted) <= tolerance * std::max(std::fabs(y), std::fabs(wanted)) + kLeast;
+    });
     return all;
   }
 
@@ -424,17 +417,14 @@ class RelationFinder {
   bool is_shifted(double shift) const {
     bool all = true;
     const double tolerance = 2 * unit() * magnitude();
-    each_piece<double>(first_, second_, {},
-                       [&](std::span<const double> x, std::span<const double> y, auto, auto) {
-                         for (std::size_t i = 0; all && i < x.size(); ++i)
-                           all = std::fabs(y[i] - x[i] - shift) <= tolerance;
-                       });
+    each_pair(first_, second_,
+              [&](double x, double y) { all = all && std::fabs(y - x - shift) <= tolerance; });
     return all;
   }
 
   bool may_be_initialised() const {
     constexpr std::int64_t kEnough = 1024;
-    if (numel_ < kEnough || !is_floating() || !metrics_.cosine) return false;
+    if (numel_ < kEnough || !are_floating() || !metrics_.cosine) return false;
     if (metrics_.unequal <= static_cast<std::uint64_t>(numel_) / 2) return false;
     // The cosine of independent numbers is below this, except in one case in ten million.
     return !(std::fabs(*metrics_.cosine) > 5.3 / std::sqrt(static_cast<double>(numel_)));

@@ -58,18 +58,12 @@ class DetailsTable final : public report::Table {
     const auto text = [&](std::string value) {
       cells.emplace_back(report::Text{scratch.keep(std::move(value))});
     };
-    const auto real = [&](bool there, double value) {
-      if (there) {
-        cells.emplace_back(value);
-      } else {
-        text("");
-      }
+    const auto add = [&](bool there, report::Cell value) {
+      cells.push_back(there ? value : report::Cell(report::Text{}));
     };
     const auto count = [&](std::uint64_t value) {
-      if (!result.compared) {
-        text("");
-      } else if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-        cells.emplace_back(static_cast<std::int64_t>(value));
+      if (!result.compared || value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+        add(result.compared, static_cast<std::int64_t>(value));
       } else {
         // The distance of float64 numbers with opposite signs needs all 64 bits.
         const std::string_view digits = scratch.keep(std::to_string(value));
@@ -78,26 +72,18 @@ class DetailsTable final : public report::Table {
     };
     text(valid_utf8(result.name));
     text(std::string(status_name(result.status)));
-    real(result.compared, metrics.l2);
-    real(result.compared, metrics.relative_l2);
-    real(result.compared && metrics.cosine, metrics.cosine.value_or(0));
-    real(result.compared, metrics.max_abs);
-    if (result.compared && metrics.max_ulp) {
+    add(result.compared, metrics.l2);
+    add(result.compared, metrics.relative_l2);
+    add(result.compared && metrics.cosine, metrics.cosine.value_or(0));
+    add(result.compared, metrics.max_abs);
+    if (metrics.max_ulp) {
       count(*metrics.max_ulp);
     } else {
       text("");
     }
-    if (result.compared) {
-      cells.emplace_back(metrics.bitwise_equal);
-    } else {
-      text("");
-    }
+    add(result.compared, metrics.bitwise_equal);
     count(metrics.unequal);
-    if (result.compared && metrics.first_unequal >= 0) {
-      cells.emplace_back(metrics.first_unequal);
-    } else {
-      text("");
-    }
+    add(result.compared && metrics.first_unequal >= 0, metrics.first_unequal);
     text(result.compared && metrics.first_unequal >= 0 ? shape_text(result.first_place) : "");
     text(result.first_shape ? shape_text(*result.first_shape) : "");
     text(result.second_shape ? shape_text(*result.second_shape) : "");
@@ -122,7 +108,7 @@ std::string similarity_json(const CheckpointReport& report) {
   JsonWriter json({.indent = 4});
   json.open_object();
   for (const ParameterResult& result : report.results) {
-    if (result.status == PairStatus::only_first || result.status == PairStatus::only_second) continue;
+    if (is_one_sided(result.status)) continue;
     json.open_object(valid_utf8(result.name));
     json.key("l2");
     write_measure(json, result, result.metrics.l2);
