@@ -21,7 +21,6 @@
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
-#include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -288,18 +287,6 @@ class ZeroThree {
   formats::MemoryAllowance allowance_;
 };
 
-std::vector<Tensors> open_all(const std::vector<std::string>& paths, std::uint64_t& bytes) {
-  std::vector<Tensors> all(paths.size());
-  std::vector<std::uint64_t> sizes(paths.size());
-  parallel_for(paths.size(), [&](std::size_t i) {
-    const auto file = open_file(paths[i]);
-    sizes[i] = file->size();
-    all[i] = std::make_shared<const TorchTensors>(file);
-  });
-  for (const std::uint64_t size : sizes) bytes += size;
-  return all;
-}
-
 bool has_model_states(const std::string& folder) {
   const std::vector<std::string> names = names_in(folder, WhichNames::regular_files);
   return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(kModelStates); });
@@ -327,13 +314,6 @@ std::vector<std::string> rank_files(const std::string& folder, const std::vector
   return files;
 }
 
-void add_dangers(Checkpoint& checkpoint, const std::vector<Tensors>& files,
-                 const std::vector<std::string>& paths) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    note_dangers(checkpoint.warnings, paths[i], files[i]->pickle());
-  }
-}
-
 Checkpoint load_stage_three(const std::string& folder, const std::vector<std::string>& models,
                             const std::vector<std::string>& optimizers) {
   if (models.size() != optimizers.size()) {
@@ -346,11 +326,12 @@ Checkpoint load_stage_three(const std::string& folder, const std::vector<std::st
   Checkpoint checkpoint;
   checkpoint.format =
       fmt::format("DeepSpeed ZeRO stage 3, {} rank{}", models.size(), models.size() == 1 ? "" : "s");
+  const std::vector<Tensors> model_files = open_all(models, checkpoint.warnings);
+  const std::vector<Tensors> optimizer_files = open_all(optimizers, checkpoint.warnings);
   std::uint64_t bytes = 0;
-  const std::vector<Tensors> model_files = open_all(models, bytes);
-  const std::vector<Tensors> optimizer_files = open_all(optimizers, bytes);
-  add_dangers(checkpoint, model_files, models);
-  add_dangers(checkpoint, optimizer_files, optimizers);
+  for (const auto* paths : {&models, &optimizers}) {
+    for (const std::string& path : *paths) bytes += open_file(path)->size();
+  }
   const Pickle& pickle = model_files[0]->pickle();
   if (pickle.kind(pickle.root()) != PickleKind::dict || !pickle.find(pickle.root(), "param_shapes"))
     throw FormatError(display(models[0]), "it does not list its parameters (param_shapes)");
@@ -370,10 +351,7 @@ Checkpoint load_stage_three(const std::string& folder, const std::vector<std::st
 std::optional<std::string> deepspeed_folder(const std::string& folder) {
   try {
     if (has_model_states(folder)) return folder;
-    constexpr std::uint64_t kMost = 4096;
-    std::string name = read_all(*open_file(in_folder(folder, kLatest)), kMost);
-    while (!name.empty() && (name.back() == '\n' || name.back() == ' ' || name.back() == '\r'))
-      name.pop_back();
+    const std::string name = read_line(in_folder(folder, kLatest));
     if (name.empty() || name.find('/') != std::string::npos || name == "..") return {};
     const std::string inner = in_folder(folder, name);
     return has_model_states(inner) ? std::optional(inner) : std::nullopt;
@@ -406,9 +384,7 @@ Checkpoint load_deepspeed(const std::string& folder, const CheckpointLoadOptions
     return load_stage_three(folder, models, rank_files(folder, names, kOptimizerStates));
   Checkpoint checkpoint;
   checkpoint.format = "DeepSpeed";
-  std::uint64_t bytes = 0;
-  const std::vector<Tensors> files = open_all({whole.at(0)}, bytes);
-  add_dangers(checkpoint, files, whole);
+  const std::vector<Tensors> files = open_all({whole.at(0)}, checkpoint.warnings);
   TiedNames tied(checkpoint.entries);
   for (std::size_t i = 0; i < files[0]->size(); ++i) {
     constexpr std::string_view kModule = "module.";

@@ -43,12 +43,8 @@ void allow_many_files() {
 }
 
 std::string tracked_folder(const std::string& folder) {
-  constexpr std::uint64_t kMost = 4096;
   const std::string tracker = in_folder(folder, kTracker);
-  std::string text = read_all(*open_file(tracker), kMost);
-  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-  while (!text.empty() && blank(text.back())) text.pop_back();
-  while (!text.empty() && blank(text.front())) text.erase(text.begin());
+  const std::string text = read_line(tracker);
   std::string inner = text;
   if (text != "release") {
     const auto iteration = whole_number<std::uint64_t>(text);

@@ -5,7 +5,9 @@
 
 #include "checkpoint/loaders.hpp"
 #include "formats/pickle_rating.hpp"
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
+#include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -143,6 +145,25 @@ void note_dangers(std::vector<std::string>& warnings, const std::string& where, 
     note("builtins.getattr of an object");
     break;
   }
+}
+
+std::vector<std::shared_ptr<const formats::TorchTensors>> open_all(const std::vector<std::string>& files,
+                                                                   std::vector<std::string>& warnings) {
+  std::vector<std::shared_ptr<const formats::TorchTensors>> all(files.size());
+  parallel_for(files.size(), [&](std::size_t i) {
+    all[i] = std::make_shared<const formats::TorchTensors>(open_file(files[i]));
+  });
+  for (std::size_t i = 0; i < files.size(); ++i) note_dangers(warnings, files[i], all[i]->pickle());
+  return all;
+}
+
+std::string read_line(const std::string& path) {
+  constexpr std::uint64_t kMost = 4096;
+  constexpr std::string_view kBlanks = " \n\r\t";
+  std::string text = read_all(*open_file(path), kMost);
+  text.erase(text.find_last_not_of(kBlanks) + 1);
+  text.erase(0, text.find_first_not_of(kBlanks));
+  return text;
 }
 
 std::string in_folder(const std::string& folder, const std::string& name) {

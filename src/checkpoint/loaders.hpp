@@ -77,6 +77,13 @@ class TrainingArguments {
 void note_dangers(std::vector<std::string>& warnings, const std::string& where,
                   const formats::Pickle& pickle);
 
+/// Opens files of PyTorch side by side, and warns of dangers in them.
+std::vector<std::shared_ptr<const formats::TorchTensors>> open_all(const std::vector<std::string>& files,
+                                                                   std::vector<std::string>& warnings);
+
+/// The text of a small file without the blanks at its ends.
+std::string read_line(const std::string& path);
+
 std::string in_folder(const std::string& folder, const std::string& name);
 
 bool has_rank_folders(const std::string& folder);

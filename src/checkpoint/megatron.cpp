@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <set>
 #include <unordered_map>
 
@@ -20,7 +18,6 @@
 namespace msprobe::checkpoint {
 namespace {
 
-namespace fs = std::filesystem;
 using formats::TorchTensors;
 
 constexpr std::string_view kRankPrefix = "mp_rank_";
@@ -29,20 +26,14 @@ constexpr std::int64_t kMostLayers = 1 << 20;
 
 /// The numbers of `mp_rank_01_002`.
 std::optional<std::vector<std::int64_t>> rank_numbers(std::string_view name) {
-  if (!name.starts_with(kRankPrefix)) return {};
   name.remove_prefix(kRankPrefix.size());
   std::vector<std::int64_t> numbers;
-  while (true) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-    if (error != std::errc{} || name.front() == '-' || value >= kMostRanks) return {};
-    numbers.push_back(value);
-    name.remove_prefix(static_cast<std::size_t>(end - name.data()));
-    if (name.empty()) return numbers;
-    if (name.front() != '_') return {};
-    name.remove_prefix(1);
-    if (name.empty()) return {};
+  for (const std::string_view part : split(name, "_")) {
+    const auto number = whole_number<std::uint64_t>(part);
+    if (!number || *number >= kMostRanks) return {};
+    numbers.push_back(static_cast<std::int64_t>(*number));
   }
+  return numbers;
 }
 
 struct Grid {
@@ -527,13 +518,8 @@ class MegatronLoader {
 }  // namespace
 
 bool has_rank_folders(const std::string& folder) {
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (at->path().filename().string().starts_with(kRankPrefix) && at->is_directory(ignored)) return true;
-  }
-  if (error) throw IoError(display(folder), error.message());
-  return false;
+  return std::ranges::any_of(names_in(folder, WhichNames::folders),
+                             [](const std::string& name) { return name.starts_with(kRankPrefix); });
 }
 
 Checkpoint load_megatron(const std::string& folder, const CheckpointLoadOptions& options) {

@@ -127,7 +127,7 @@ class DecodedBytes final : public ByteSource {
 
   void decode(std::int64_t row, std::int64_t column, std::int64_t count) const {
     const int bits = packed_->bits;
-    const int per_byte = 8 / bits;
+    const int turn = packed_->high_first ? 8 - bits : 0;
     const std::int64_t first_byte = column * bits / 8;
     fetch(row, first_byte, ((column + count) * bits - 1) / 8 - first_byte + 1);
     values_.resize(static_cast<std::size_t>(count));
@@ -147,20 +147,12 @@ class DecodedBytes final : public ByteSource {
       const float scale = scales_.scales[index];
       const float zero = scales_.zeros.empty() ? 0 : scales_.zeros[index];
       const float error = scales_.errors.empty() ? 0 : scales_.errors[index];
-      const auto at_code = [&](std::int64_t k) -> unsigned {
-        const std::int64_t in_row = column + k;
-        const auto byte =
-            std::to_integer<unsigned>(codes_[static_cast<std::size_t>(in_row / per_byte - first_byte)]);
-        auto place = static_cast<int>(in_row % per_byte);
-        if (packed_->high_first) place = per_byte - 1 - place;
-        return (byte >> (place * bits)) & mask;
-      };
-      const auto across_bytes = [&](std::int64_t k) -> unsigned {
+      const auto at_bits = [&](std::int64_t k) -> unsigned {
         const std::int64_t bit = (column + k) * bits;
         const auto byte = static_cast<std::size_t>(bit / 8 - first_byte);
         unsigned two = std::to_integer<unsigned>(codes_[byte]);
         if (byte + 1 < codes_.size()) two |= std::to_integer<unsigned>(codes_[byte + 1]) << 8;
-        return (two >> (bit % 8)) & mask;
+        return (two >> ((bit % 8) ^ turn)) & mask;
       };
       const auto at_byte = [&](std::int64_t k) {
         return std::to_integer<unsigned>(codes_[static_cast<std::size_t>(k)]);
@@ -179,10 +171,8 @@ class DecodedBytes final : public ByteSource {
       };
       if (bits == 8) {
         fill(at_byte);
-      } else if (8 % bits == 0) {
-        fill(at_code);
       } else {
-        fill(across_bytes);
+        fill(at_bits);
       }
     }
   }

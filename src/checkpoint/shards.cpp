@@ -13,9 +13,7 @@
 #include "checkpoint/names.hpp"
 #include "formats/limits.hpp"
 #include "formats/torch_tensors.hpp"
-#include "support/byte_source.hpp"
 #include "support/error.hpp"
-#include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {
@@ -184,17 +182,13 @@ bool has_shards(const formats::TorchTensors& tensors) {
 }
 
 Checkpoint load_rank_shards(const std::vector<std::string>& files, const CheckpointLoadOptions& options) {
-  std::vector<std::shared_ptr<const formats::TorchTensors>> ranks(files.size());
-  parallel_for(files.size(), [&](std::size_t i) {
-    ranks[i] = std::make_shared<const formats::TorchTensors>(open_file(files[i]));
-  });
   Checkpoint checkpoint;
+  const auto ranks = open_all(files, checkpoint.warnings);
   checkpoint.format = files.size() == 1 ? "PyTorch, parts of one rank"
                                         : fmt::format("PyTorch, parts of {} ranks", files.size());
   ShardJoiner joiner;
   for (std::size_t rank = 0; rank < files.size(); ++rank) {
     const auto& tensors = ranks[rank];
-    note_dangers(checkpoint.warnings, files[rank], tensors->pickle());
     for (std::size_t i = 0; i < tensors->size(); ++i) {
       if (!options.optimizer && is_training_state(tensors->name(i))) continue;
       joiner.add(tensors->name(i), shard_of(tensors, i, files[rank]));

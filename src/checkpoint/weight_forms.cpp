@@ -116,12 +116,9 @@ class FormFinder {
 
 /// Parameters by the names that all forms of a model have in common.
 std::unordered_map<std::string, const Parameter*> parameters_of(const Checkpoint& checkpoint) {
-  Names names;
-  for (const CheckpointEntry& entry : checkpoint.entries)
-    names.push_back(without_wrappers(entry.parameter.name));
   std::unordered_map<std::string, const Parameter*> parameters;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (checkpoint.entries[i].problem.empty()) parameters.emplace(names[i], &checkpoint.entries[i].parameter);
+  for (const CheckpointEntry& entry : checkpoint.entries) {
+    if (entry.problem.empty()) parameters.emplace(without_wrappers(entry.parameter.name), &entry.parameter);
   }
   return parameters;
 }
