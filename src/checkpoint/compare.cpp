@@ -349,9 +349,7 @@ class CheckpointComparison {
   void relate(const Pairing::ParameterPair& pair, ParameterResult& result) {
     const Parameter& first = pair.first.parameter;
     const Parameter& second = pair.second.parameter;
-    const bool transposed = result.status == PairStatus::shapes_differ && first.shape.size() == 2 &&
-                            second.shape.size() == 2 && first.shape[0] == second.shape[1] &&
-                            first.shape[1] == second.shape[0];
+    const bool transposed = first.shape.size() == 2 && second.shape == Shape{first.shape[1], first.shape[0]};
     // A slow average is close to the weights that it is made of.
     const bool may_be_average = third_ != nullptr && result.status == PairStatus::close;
     if (result.status != PairStatus::different && result.status != PairStatus::shapes_differ &&
@@ -439,10 +437,6 @@ void write_results(const CheckpointOptions& options, CheckpointReport& report) {
   }
 }
 
-CheckpointReport::ComparedCheckpoint side_of(const Checkpoint& checkpoint) {
-  return {checkpoint.path, checkpoint.format, checkpoint.entries.size()};
-}
-
 }  // namespace
 
 std::string_view status_name(PairStatus status) {
@@ -500,19 +494,17 @@ bool has_no_element(const ParameterResult& result) {
 }  // namespace
 
 bool CheckpointReport::any_different() const {
-  const bool copies =
-      std::ranges::any_of(results, [](const ParameterResult& result) { return result.copies_differ; });
-  const bool alone = std::ranges::any_of(results, [](const ParameterResult& result) {
-    return is_one_sided(result.status) && !is_computed_buffer(result.name);
+  return std::ranges::any_of(results, [](const ParameterResult& result) {
+    return result.copies_differ ||
+           (is_one_sided(result.status) ? !is_computed_buffer(result.name)
+                                        : severity_of(result.status) == report::Severity::error);
   });
-  return copies || alone ||
-         count(PairStatus::different) + count(PairStatus::shapes_differ) + count(PairStatus::unreadable) > 0;
 }
 
 bool CheckpointReport::any_unequal() const {
-  return any_different() || count(PairStatus::close) + count(PairStatus::rounded) +
-                                    count(PairStatus::within_step) + count(PairStatus::same_values) >
-                                0;
+  return any_different() || std::ranges::any_of(results, [](const ParameterResult& result) {
+           return result.status != PairStatus::equal && !is_one_sided(result.status);
+         });
 }
 
 bool CheckpointReport::any_missing() const {
@@ -580,8 +572,8 @@ CheckpointReport compare(const CheckpointOptions& options, Progress* progress) {
   if (progress != nullptr) progress->advance();
   Checkpoint second = load(options.second, options.load);
   CheckpointReport report;
-  report.first = side_of(first);
-  report.second = side_of(second);
+  report.first = {first.path, first.format, first.entries.size()};
+  report.second = {second.path, second.format, second.entries.size()};
   report.tolerance = options.tolerance;
   report.warnings = std::move(first.warnings);
   std::move(second.warnings.begin(), second.warnings.end(), std::back_inserter(report.warnings));

@@ -61,51 +61,43 @@ std::optional<std::string> sameness(const Parameter& a, const Parameter& b,
   return {};
 }
 
-class LoneSide {
- public:
-  LoneSide(const std::vector<Parameter>& parameters, bool is_second) : is_second_(is_second) {
-    for (const Parameter& parameter : parameters) {
+struct LoneSide {
+  LoneSide(const std::vector<Parameter>& all, bool second) : is_second(second) {
+    for (const Parameter& parameter : all) {
       const bool has_rows = !parameter.shape.empty() && parameter.numel() >= kVectorRow;
       if (!has_rows || !is_floating(parameter.dtype)) continue;
       const auto key = row_key(parameter, 0);
       if (!key) continue;
-      by_key_[*key].push_back(parameters_.size());
-      parameters_.push_back(&parameter);
-      keys_.push_back(*key);
+      by_key[*key].push_back(parameters.size());
+      parameters.push_back(&parameter);
+      keys.push_back(*key);
     }
-    taken_.resize(parameters_.size());
+    taken.resize(parameters.size());
   }
 
-  std::size_t size() const { return parameters_.size(); }
-  const Parameter& parameter(std::size_t i) const { return *parameters_[i]; }
-  std::uint64_t key(std::size_t i) const { return keys_[i]; }
-  bool is_taken(std::size_t i) const { return taken_[i]; }
-  void take(std::size_t i) { taken_[i] = true; }
-  bool is_second() const { return is_second_; }
   std::string name(std::size_t i) const {
-    return display(parameters_[i]->name) + (is_second_ ? " in the second" : " in the first");
+    return display(parameters[i]->name) + (is_second ? " in the second" : " in the first");
   }
 
   /// Parameters that begin with this row, have rows of that shape, and are not explained yet.
   std::vector<std::size_t> beginning_with(std::uint64_t key, const Shape& shape) const {
     std::vector<std::size_t> found;
-    const auto all = by_key_.find(key);
-    if (all == by_key_.end()) return found;
+    const auto all = by_key.find(key);
+    if (all == by_key.end()) return found;
     for (const std::size_t i : all->second) {
-      const Shape& other = parameters_[i]->shape;
+      const Shape& other = parameters[i]->shape;
       const bool alike =
           other.size() == shape.size() && std::equal(other.begin() + 1, other.end(), shape.begin() + 1);
-      if (alike && !taken_[i] && found.size() < kMostAlike) found.push_back(i);
+      if (alike && !taken[i] && found.size() < kMostAlike) found.push_back(i);
     }
     return found;
   }
 
- private:
-  bool is_second_;
-  std::vector<const Parameter*> parameters_;
-  std::vector<std::uint64_t> keys_;
-  std::vector<bool> taken_;
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key_;
+  bool is_second;
+  std::vector<const Parameter*> parameters;
+  std::vector<std::uint64_t> keys;
+  std::vector<bool> taken;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key;
 };
 
 class LoneContents {
@@ -115,7 +107,7 @@ class LoneContents {
       : first_(first, false), second_(second, true), on_bytes_(on_bytes) {}
 
   std::vector<LoneContent> run() {
-    for (std::size_t i = 0; i < first_.size(); ++i) find_same(i);
+    for (std::size_t i = 0; i < first_.parameters.size(); ++i) find_same(i);
     find_parts(first_, second_);
     find_parts(second_, first_);
     return std::move(found_);
@@ -123,13 +115,13 @@ class LoneContents {
 
  private:
   void find_same(std::size_t i) {
-    const Parameter& ours = first_.parameter(i);
-    for (const std::size_t k : second_.beginning_with(first_.key(i), ours.shape)) {
-      if (second_.parameter(k).shape != ours.shape) continue;
-      const auto how = sameness(ours, second_.parameter(k), on_bytes_);
+    const Parameter& ours = *first_.parameters[i];
+    for (const std::size_t k : second_.beginning_with(first_.keys[i], ours.shape)) {
+      if (second_.parameters[k]->shape != ours.shape) continue;
+      const auto how = sameness(ours, *second_.parameters[k], on_bytes_);
       if (!how) continue;
-      first_.take(i);
-      second_.take(k);
+      first_.taken[i] = true;
+      second_.taken[k] = true;
       found_.push_back({ours.name, false, fmt::format("the same as {}{}", second_.name(k), *how)});
       return;
     }
@@ -137,11 +129,11 @@ class LoneContents {
 
   /// Finds parameters that consist of others, one below the other.
   void find_parts(LoneSide& wholes, LoneSide& parts) {
-    for (std::size_t i = 0; i < wholes.size(); ++i) {
-      const Parameter& whole = wholes.parameter(i);
+    for (std::size_t i = 0; i < wholes.parameters.size(); ++i) {
+      const Parameter& whole = *wholes.parameters[i];
       std::int64_t begin = 0;
-      while (!wholes.is_taken(i) && begin < whole.shape[0]) {
-        const auto key = begin == 0 ? std::optional(wholes.key(i)) : row_key(whole, begin);
+      while (!wholes.taken[i] && begin < whole.shape[0]) {
+        const auto key = begin == 0 ? std::optional(wholes.keys[i]) : row_key(whole, begin);
         const std::int64_t rows = key ? add_part(wholes, i, parts, *key, begin) : 0;
         if (rows == 0) break;
         begin += rows;
@@ -152,15 +144,15 @@ class LoneContents {
   /// Returns the number of rows of the part that begins here; 0 if no part fits.
   std::int64_t add_part(const LoneSide& wholes, std::size_t i, LoneSide& parts, std::uint64_t key,
                         std::int64_t begin) {
-    const Parameter& whole = wholes.parameter(i);
+    const Parameter& whole = *wholes.parameters[i];
     for (const std::size_t k : parts.beginning_with(key, whole.shape)) {
-      const Parameter& part = parts.parameter(k);
+      const Parameter& part = *parts.parameters[k];
       const std::int64_t rows = part.shape[0];
       if (rows > whole.shape[0] - begin || rows == whole.shape[0]) continue;
       const auto how = sameness(narrow(whole, 0, begin, rows), part, on_bytes_);
       if (!how) continue;
-      parts.take(k);
-      found_.push_back({part.name, parts.is_second(),
+      parts.taken[k] = true;
+      found_.push_back({part.name, parts.is_second,
                         fmt::format("rows {} to {} of {}{}", begin, begin + rows - 1, wholes.name(i), *how)});
       return rows;
     }

@@ -139,14 +139,6 @@ std::pair<Variant, Variant> best_variants(const Checkpoint& first, const Checkpo
           *make_variant(second, y->heads, y->mapped ? &map : nullptr)};
 }
 
-CheckpointEntry made_entry(const Checkpoint& checkpoint, const Variant& variant, std::size_t index,
-                           const Architecture& architecture) {
-  const NameMap::Made& made = variant.made[index];
-  std::vector<const CheckpointEntry*> from;
-  for (const std::size_t i : made.from) from.push_back(&checkpoint.entries[i]);
-  return join_entries(made.name, from, made.join, architecture);
-}
-
 void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& variant) {
   if (!variant.heads.empty()) {
     pairing.remarks.push_back(fmt::format("{}: names are matched without the prefix '{}.'",
@@ -162,9 +154,23 @@ void remark(Pairing& pairing, const Checkpoint& checkpoint, const Variant& varia
 struct MatchedSide {
   const Checkpoint& checkpoint;
   const Variant& variant;
+  const Architecture& architecture;
   std::vector<bool> paired;         // of `made`: whole, or in parts
   std::vector<std::string> pieces;  // names of parts without a partner, of a whole that has some
+
+  CheckpointEntry entry(std::size_t index) const {
+    const NameMap::Made& made = variant.made[index];
+    std::vector<const CheckpointEntry*> from;
+    for (const std::size_t i : made.from) from.push_back(&checkpoint.entries[i]);
+    return join_entries(made.name, from, made.join, architecture);
+  }
 };
+
+void add_pair(Pairing& pairing, MatchedSide& first, std::size_t i, MatchedSide& second, std::size_t k) {
+  first.paired[i] = true;
+  second.paired[k] = true;
+  pairing.pairs.push_back({first.variant.made[i].name, first.entry(i), second.entry(k), {}});
+}
 
 /// The ending that other versions of a library use for the same parameter.
 std::string other_ending(const std::string& name) {
@@ -189,8 +195,7 @@ std::string other_ending(const std::string& name) {
 }
 
 /// Pairs names that differ by such an ending alone.
-void pair_other_endings(MatchedSide& first, MatchedSide& second, const Architecture& architecture,
-                        Pairing& pairing) {
+void pair_other_endings(MatchedSide& first, MatchedSide& second, Pairing& pairing) {
   std::unordered_map<std::string, std::size_t> left;
   for (std::size_t i = 0; i < second.variant.made.size(); ++i) {
     if (second.paired[i]) continue;
@@ -206,15 +211,10 @@ void pair_other_endings(MatchedSide& first, MatchedSide& second, const Architect
     if (found == left.end() || found->second == second.variant.made.size()) continue;
     if (second.variant.made[found->second].name == name) continue;  // the forms differ, not the names
     const std::size_t k = found->second;
-    first.paired[i] = true;
-    second.paired[k] = true;
     left.erase(found);
     if (count++ == 0)
       example = fmt::format("{} with {}", display(name), display(second.variant.made[k].name));
-    pairing.pairs.push_back({name,
-                             made_entry(first.checkpoint, first.variant, i, architecture),
-                             made_entry(second.checkpoint, second.variant, k, architecture),
-                             {}});
+    add_pair(pairing, first, i, second, k);
   }
   if (count == 0) return;
   pairing.remarks.push_back(
@@ -224,10 +224,10 @@ void pair_other_endings(MatchedSide& first, MatchedSide& second, const Architect
                   count == 1 ? "it is" : "each is", example));
 }
 
-std::vector<LooseParameter> loose_of(const MatchedSide& side, const Architecture& architecture) {
+std::vector<LooseParameter> loose_of(const MatchedSide& side) {
   std::vector<LooseParameter> all;
   for (std::size_t i = 0; i < side.variant.made.size(); ++i) {
-    if (!side.paired[i]) all.push_back({made_entry(side.checkpoint, side.variant, i, architecture), {i}});
+    if (!side.paired[i]) all.push_back({side.entry(i), {i}});
   }
   return all;
 }
@@ -241,11 +241,10 @@ void note_pieces(MatchedSide& side, const std::vector<LooseParameter>& left) {
 }
 
 /// Pairs parameters that are left on both sides and may be the same in another form.
-void pair_other_forms(MatchedSide& first, MatchedSide& second, const NameMap& map,
-                      const Architecture& architecture, Pairing& pairing) {
+void pair_other_forms(MatchedSide& first, MatchedSide& second, const NameMap& map, Pairing& pairing) {
   FormPairs found =
-      pair_forms({loose_of(first, architecture), !first.checkpoint.megatron_names},
-                 {loose_of(second, architecture), !second.checkpoint.megatron_names}, map, architecture);
+      pair_forms({loose_of(first), !first.checkpoint.megatron_names},
+                 {loose_of(second), !second.checkpoint.megatron_names}, map, first.architecture);
   for (FormPairs::FormPair& pair : found.pairs) {
     for (const std::size_t source : pair.first.sources) first.paired[source] = true;
     for (const std::size_t source : pair.second.sources) second.paired[source] = true;
@@ -328,8 +327,8 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
   pairing.map_applies = make_variant(first, a.heads, &map) || make_variant(second, b.heads, &map);
   remark(pairing, first, a);
   remark(pairing, second, b);
-  MatchedSide one{first, a, std::vector<bool>(a.made.size()), {}};
-  MatchedSide other{second, b, std::vector<bool>(b.made.size()), {}};
+  MatchedSide one{first, a, architecture, std::vector<bool>(a.made.size()), {}};
+  MatchedSide other{second, b, architecture, std::vector<bool>(b.made.size()), {}};
   for (const auto& [key, index] : a.keys) {
     const auto found = b.keys.find(key);
     if (found == b.keys.end()) continue;
@@ -339,15 +338,10 @@ Pairing pair_up(Checkpoint first, Checkpoint second, const NameMap& map) {
         are_stacks_of_two_forms(first.entries[ours[0]], second.entries[theirs[0]])) {
       continue;
     }
-    one.paired[index] = true;
-    other.paired[found->second] = true;
-    pairing.pairs.push_back({a.made[index].name,
-                             made_entry(first, a, index, architecture),
-                             made_entry(second, b, found->second, architecture),
-                             {}});
+    add_pair(pairing, one, index, other, found->second);
   }
-  pair_other_endings(one, other, architecture, pairing);
-  pair_other_forms(one, other, map, architecture, pairing);
+  pair_other_endings(one, other, pairing);
+  pair_other_forms(one, other, map, pairing);
   sort_out(pairing, one, false);
   sort_out(pairing, other, true);
   std::ranges::sort(pairing.pairs,
