@@ -5,8 +5,7 @@
 
 #include "grad_compare/page.hpp"
 #include "grad_compare/similarity.hpp"
-#include "grad_compare/similarity_table.hpp"
-#include "grad_compare/words.hpp"
+#include "report/table.hpp"
 #include "report/writers.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
@@ -21,6 +20,35 @@ namespace msprobe::grad_compare {
 namespace {
 
 constexpr std::size_t kMostSuspectsTold = 10;
+
+/// similarities.csv: one row per parameter, one column per step, and the row `summary` for all parameters.
+class SimilarityTable final : public report::Table {
+ public:
+  /// `rank` must outlive the table.
+  explicit SimilarityTable(const RankSimilarity& rank) : rank_(rank), columns_{"step"} {
+    for (const std::uint64_t step : rank.steps) columns_.push_back(std::to_string(step));
+  }
+
+  const std::vector<std::string>& columns() const override { return columns_; }
+  std::size_t rows() const override { return rank_.parameters.size() + 1; }
+  report::Severity severity(std::size_t) const override { return report::Severity::none; }
+  void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
+    cells.clear();
+    scratch.clear();
+    if (index == rank_.parameters.size()) {
+      cells.emplace_back(report::Text{"summary"});
+      for (const EqualShare& share : rank_.summary) cells.emplace_back(share.value());
+      return;
+    }
+    cells.emplace_back(report::Text{rank_.parameters[index]});
+    for (const std::optional<EqualShare>& share : rank_.shares[index])
+      cells.push_back(share ? report::Cell(share->value()) : report::Cell(report::Text{}));
+  }
+
+ private:
+  const RankSimilarity& rank_;
+  std::vector<std::string> columns_;
+};
 
 std::vector<std::string> write_results(const Similarity& similarity, const std::string& first,
                                        const std::string& second, const std::string& output) {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "grad_compare/words.hpp"
+#include "report/xml_text.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::grad_compare {
@@ -51,16 +51,7 @@ svg text { fill: var(--muted); font: 11px ui-monospace, monospace; }
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : display(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
+  report::append_xml_text(out, display(text));
   return out;
 }
 
@@ -118,14 +109,22 @@ class RankPicture {
     return 14 + (1 - value) / (1 - least) * (kChartHeight - 34);
   }
 
-  std::optional<double> least_of_all(const PictureColumn& column) const {
+  /// The least share of equal signs in the steps of a column; `share_of(step)` may be nothing.
+  template <typename ShareOf>
+  static std::optional<double> least_in(const PictureColumn& column, const ShareOf& share_of) {
     std::optional<double> least;
     for (std::size_t step = column.first; step < column.last; ++step) {
-      if (rank_.summary[step].total == 0) continue;
-      const double value = rank_.summary[step].value();
-      least = least ? std::min(*least, value) : value;
+      const std::optional<EqualShare> share = share_of(step);
+      if (!share || share->total == 0) continue;
+      least = least ? std::min(*least, share->value()) : share->value();
     }
     return least;
+  }
+  std::optional<double> least_of_all(const PictureColumn& column) const {
+    return least_in(column, [&](std::size_t step) { return std::optional(rank_.summary[step]); });
+  }
+  std::optional<double> least_of(std::size_t parameter, const PictureColumn& column) const {
+    return least_in(column, [&](std::size_t step) { return rank_.shares[parameter][step]; });
   }
 
   bool is_suspect(const PictureColumn& column) const {
@@ -180,16 +179,6 @@ class RankPicture {
           i % (apart * kOfLabelsNarrow) == 0 ? "" : " class=\"fine\"", x_of(i), y,
           rank_.steps[columns_[i].first]);
     add("\n");
-  }
-
-  std::optional<double> least_of(std::size_t parameter, const PictureColumn& column) const {
-    std::optional<double> least;
-    for (std::size_t step = column.first; step < column.last; ++step) {
-      const std::optional<EqualShare>& share = rank_.shares[parameter][step];
-      if (!share || share->total == 0) continue;
-      least = least ? std::min(*least, share->value()) : share->value();
-    }
-    return least;
   }
 
   /// The parameters that are shown, in the order of the model. If not all fit, those that agree least.

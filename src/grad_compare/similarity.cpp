@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "formats/npy.hpp"
 #include "sheets/csv_rows.hpp"
@@ -56,13 +56,11 @@ class Gaps {
   }
   /// Reports numbers that one side lacks.
   void add_one_sided(std::string_view what, const Folders& first, const Folders& second) {
-    for (const auto& [number, path] : first) {
-      if (!second.contains(number))
-        add(fmt::format("{}: the other side has no {}{}", display(path), what, number));
-    }
-    for (const auto& [number, path] : second) {
-      if (!first.contains(number))
-        add(fmt::format("{}: the other side has no {}{}", display(path), what, number));
+    for (const auto& [side, other] : {std::pair(&first, &second), std::pair(&second, &first)}) {
+      for (const auto& [number, path] : *side) {
+        if (!other->contains(number))
+          add(fmt::format("{}: the other side has no {}{}", display(path), what, number));
+      }
     }
   }
   std::vector<std::string> take() {
@@ -165,9 +163,7 @@ Compared compare_parameter(const StepPair& step, const std::string& parameter) {
     if (first.shape != second.shape)
       throw FormatError(display(first.storage->name()), "has a different shape on the other side");
     return {compare_elements(first, second), {}};
-  } catch (const IoError& error) {
-    return {{}, error.what()};
-  } catch (const FormatError& error) {
+  } catch (const Error& error) {
     return {{}, error.what()};
   }
 }
@@ -177,11 +173,11 @@ Compared compare_parameter(const StepPair& step, const std::string& parameter) {
 std::vector<std::string> all_parameters(const std::vector<StepPair>& steps, const std::string& first_rank,
                                         const std::string& second_rank) {
   std::vector<std::string> names;
-  std::unordered_map<std::string, bool> known;
+  std::unordered_set<std::string> known;
   for (const std::string* rank : {&first_rank, &second_rank}) {
     for (const StepPair& step : steps) {
       for (std::string& name : parameters_of(fmt::format("{}/grad_summary_{}.csv", *rank, step.step))) {
-        if (known.emplace(name, true).second) names.push_back(std::move(name));
+        if (known.insert(name).second) names.push_back(std::move(name));
       }
     }
   }
@@ -262,6 +258,10 @@ void find_suspects(const RankSimilarity& rank, std::vector<SuspectStep>& suspect
   }
 }
 
+std::string counted(std::size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", human_count(count), count == 1 ? one : many);
+}
+
 }  // namespace
 
 Coverage coverage_of(const Similarity& similarity) {
@@ -310,6 +310,31 @@ Similarity compare_signs(const std::string& first, const std::string& second, Pr
         display(first) + " and " + display(second),
         "the two sides have no gradient in common" + (result.gaps.empty() ? "" : ": " + result.gaps.front()));
   return result;
+}
+
+std::string sentence(const SuspectStep& suspect) {
+  std::string text = fmt::format("rank {}, step {}: {} of all signs are equal, {}; ", suspect.rank,
+                                 suspect.step, short_number(suspect.similarity, 4),
+                                 suspect.before ? short_number(*suspect.before, 4) + " one step before"
+                                                : fmt::format("below {} at the first step", kLeast));
+  return text +
+         fmt::format("{} agrees least: {}", display(suspect.parameter), short_number(suspect.least, 4));
+}
+
+std::string headline(const Similarity& similarity) {
+  std::size_t steps = 0;
+  for (const RankSimilarity& rank : similarity.ranks) steps = std::max(steps, rank.steps.size());
+  const std::string what =
+      fmt::format("gradient signs of {} over {}", counted(similarity.ranks.size(), "rank", "ranks"),
+                  counted(steps, "step", "steps"));
+  const bool whole = similarity.gaps.empty();
+  std::string outcome = "no step is suspect";
+  if (!similarity.suspects.empty())
+    outcome = counted(similarity.suspects.size(), "step is suspect", "steps are suspect");
+  else if (all_equal(similarity))
+    outcome = whole ? "all are equal" : "all that were compared are equal";
+  if (!whole) outcome += ", but not all could be compared";
+  return what + ": " + outcome;
 }
 
 }  // namespace msprobe::grad_compare

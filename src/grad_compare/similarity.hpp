@@ -67,4 +67,10 @@ bool all_equal(const Similarity& similarity);
 /// compared.
 Similarity compare_signs(const std::string& first, const std::string& second, Progress* progress);
 
+/// "rank 0, step 2: 0.667 of all signs are equal, 0.833 one step before; 0.weight agrees least: 0.5"
+std::string sentence(const SuspectStep& suspect);
+
+/// One line about the whole comparison.
+std::string headline(const Similarity& similarity);
+
 }  // namespace msprobe::grad_compare

@@ -3,16 +3,10 @@
 
 #include <algorithm>
 
+#include "support/ascii.hpp"
+
 namespace msprobe::pack {
 namespace {
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return out;
-}
 
 /// Masks the password in `http://user:password@host` at every place of the text.
 std::string mask_urls(std::string_view text) {
@@ -45,9 +39,9 @@ PackValue environment(const char* const* variables, const EnvironmentOptions& op
     const std::string_view name = whole.substr(0, equals);
     const std::string_view value = whole.substr(equals + 1);
     if (options.wanted && !options.wanted(name)) continue;
-    const std::string shouted = upper(name);
-    const bool secret = std::ranges::any_of(
-        options.secrets, [&](const std::string& part) { return shouted.find(part) != std::string::npos; });
+    const bool secret = std::ranges::any_of(options.secrets, [&](const std::string& part) {
+      return lower_case(name).find(lower_case(part)) != std::string::npos;
+    });
     map.push(std::string(name), PackValue::of_text(secret ? std::string(kMasked) : mask_urls(value)));
   }
   map.settle();

@@ -15,7 +15,7 @@ namespace msprobe::pack {
 inline constexpr std::string_view kMasked = "******";
 
 struct EnvironmentOptions {
-  /// Parts of names whose values are secret, in upper case. The case of variables' names is ignored.
+  /// Parts of names whose values are secret, in any case.
   std::vector<std::string> secrets;
   /// Decides whether a variable belongs in the pack; if it is empty, all variables do.
   std::function<bool(std::string_view name)> wanted;

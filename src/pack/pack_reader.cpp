@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "dump/tree.hpp"
-#include "pack/pack_format.hpp"
 #include "support/crc32.hpp"
 #include "support/error.hpp"
+#include "support/format_version.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 

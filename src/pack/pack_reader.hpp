@@ -14,6 +14,9 @@
 
 namespace msprobe::pack {
 
+/// The comment of a pack's archive is this and the format version; the Python tool does not read it.
+inline constexpr std::string_view kFormatMark = "msprobe pack ";
+
 enum class Section : std::uint8_t { env, pip, dataset, weights, hyperparameters, random };
 inline constexpr Section kSections[] = {
     Section::env,   Section::pip, Section::dataset, Section::weights, Section::hyperparameters,

@@ -3,14 +3,10 @@
 
 #include <utility>
 
-#include "pack/pack_format.hpp"
+#include "pack/pack_reader.hpp"
+#include "support/format_version.hpp"
 
 namespace msprobe::pack {
-namespace {
-
-constexpr int kIndent = 4;
-
-}  // namespace
 
 PackWriter::PackWriter(const std::string& path, Existing existing)
     : file_(path, existing), zip_(file_, archive::ZipStyle::secret) {}
@@ -21,12 +17,12 @@ void PackWriter::add(std::string name, std::string_view contents) {
 
 void PackWriter::add_json(std::string name, const PackValue& value) {
   std::string text;
-  append_json(text, value, kIndent);
+  append_json(text, value, 4);
   add(std::move(name), text);
 }
 
 void PackWriter::commit() {
-  zip_.finish(format_comment());
+  zip_.finish(std::string(kFormatMark) + std::to_string(kPackFormat));
   file_.commit();
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
@@ -30,11 +31,8 @@ bool is_executable(const fs::path& path) {
 
 std::vector<std::string> split_path(const char* list) {
   std::vector<std::string> parts;
-  std::string_view text = list == nullptr ? "" : list;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(':'), text.size());
-    if (end != 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view part : split(list == nullptr ? "" : list, ":")) {
+    if (!part.empty()) parts.emplace_back(part);
   }
   return parts;
 }
@@ -89,10 +87,7 @@ std::string trimmed(std::string_view text) {
 /// Calls `visit(key, value)` for each `key<separator>value` line up to the first empty one.
 template <typename Visit>
 void each_line(std::string_view text, char separator, Visit visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : split(text, "\n")) {
     if (trimmed(line).empty()) return;
     const std::size_t at = line.find(separator);
     if (at != std::string_view::npos) visit(trimmed(line.substr(0, at)), trimmed(line.substr(at + 1)));
@@ -257,13 +252,9 @@ std::string package_list(const std::vector<Package>& packages) {
 
 std::string normalized_name(std::string_view name) {
   std::string out;
-  for (const char c : name) {
-    if (c == '-' || c == '_' || c == '.') {
-      if (!out.empty() && out.back() == '-') continue;
-      out += '-';
-    } else {
-      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
+  for (const char c : lower_case(name)) {
+    const bool dash = c == '-' || c == '_' || c == '.';
+    if (!dash || !out.ends_with('-')) out += dash ? '-' : c;
   }
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include "pack/several_values.hpp"
 #include "pack/shell_words.hpp"
+#include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/text.hpp"
@@ -458,11 +459,9 @@ std::optional<std::pair<std::string, std::string>> as_override(std::string_view 
   if (equals == std::string_view::npos || equals == 0) return std::nullopt;
   const std::string_view name = word.substr(0, equals);
   const auto fits = [](char c) {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '.' ||
-           c == '@' || c == '/' || c == '-';
+    return is_digit(c) || is_letter(c) || std::string_view("_.@/-").find(c) != std::string_view::npos;
   };
-  const char first = static_cast<char>(name.front() | 0x20);
-  if (first < 'a' || first > 'z' || !std::ranges::all_of(name, fits)) return std::nullopt;
+  if (!is_letter(name.front()) || !std::ranges::all_of(name, fits)) return std::nullopt;
   return std::pair{std::string(name), std::string(word.substr(equals + 1))};
 }
 

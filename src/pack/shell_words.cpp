@@ -27,10 +27,9 @@ bool contains(std::string_view set, char c) {
 }  // namespace
 
 std::size_t ShellWords::name_size(std::string_view text) {
-  const auto is_letter = [](char c) { return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_'; };
   std::size_t size = 0;
   while (size < text.size() &&
-         (is_letter(text[size]) || (size != 0 && text[size] >= '0' && text[size] <= '9')))
+         (is_letter(text[size]) || text[size] == '_' || (size != 0 && is_digit(text[size]))))
     ++size;
   return size;
 }

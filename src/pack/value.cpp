@@ -49,48 +49,16 @@ void append(std::string& out, const PackValue& value, Style style, int indent = 
   out += map ? '}' : ']';
 }
 
-PackValue convert(const dump::Entry& entry, dump::Entry::Index node, const std::string& file, int depth) {
-  if (depth > kMaxValueDepth) throw FormatError(display(file), "nested too deeply");
-  switch (entry.kind(node)) {
-    case dump::NodeKind::null:
-      return {};
-    case dump::NodeKind::boolean:
-      return PackValue::of(entry.boolean(node));
-    case dump::NodeKind::integer:
-      return PackValue::of_integer(entry.text(node) == "-0" ? "0" : std::string(entry.text(node)));
-    case dump::NodeKind::real:
-      return PackValue::of(entry.number(node));
-    case dump::NodeKind::string:
-      return PackValue::of_text(std::string(entry.text(node)));
-    case dump::NodeKind::array:
-    case dump::NodeKind::object:
-      break;
-  }
-  const bool map = entry.is(node, dump::NodeKind::object);
-  PackValue value = map ? PackValue::map() : PackValue::list();
-  entry.children(node, [&](dump::Entry::Index child) {
-    PackValue item = convert(entry, child, file, depth + 1);
-    if (map) {
-      value.push(std::string(entry.key(child)), std::move(item));
-    } else {
-      value.push(std::move(item));
-    }
-  });
-  return value;
-}
-
 }  // namespace
 
 PackValue PackValue::of(bool value) {
-  PackValue made;
-  made.kind_ = Type::boolean;
+  PackValue made(Type::boolean);
   made.boolean_ = value;
   return made;
 }
 
 PackValue PackValue::of(double value) {
-  PackValue made;
-  made.kind_ = Type::real;
+  PackValue made(Type::real);
   made.real_ = value;
   return made;
 }
@@ -100,28 +68,14 @@ PackValue PackValue::of(std::int64_t value) {
 }
 
 PackValue PackValue::of_integer(std::string digits) {
-  PackValue made;
-  made.kind_ = Type::integer;
+  PackValue made(Type::integer);
   made.text_ = std::move(digits);
   return made;
 }
 
 PackValue PackValue::of_text(std::string text) {
-  PackValue made;
-  made.kind_ = Type::text;
+  PackValue made(Type::text);
   made.text_ = std::move(text);
-  return made;
-}
-
-PackValue PackValue::list() {
-  PackValue made;
-  made.kind_ = Type::list;
-  return made;
-}
-
-PackValue PackValue::map() {
-  PackValue made;
-  made.kind_ = Type::map;
   return made;
 }
 
@@ -216,8 +170,34 @@ void append_json(std::string& out, const PackValue& value, int indent, int level
   append(out, value, Style::json, indent, level);
 }
 
-PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file) {
-  return convert(entry, node, file, 0);
+PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file, int depth) {
+  if (depth > kMaxValueDepth) throw FormatError(display(file), "nested too deeply");
+  switch (entry.kind(node)) {
+    case dump::NodeKind::null:
+      return {};
+    case dump::NodeKind::boolean:
+      return PackValue::of(entry.boolean(node));
+    case dump::NodeKind::integer:
+      return PackValue::of_integer(entry.text(node) == "-0" ? "0" : std::string(entry.text(node)));
+    case dump::NodeKind::real:
+      return PackValue::of(entry.number(node));
+    case dump::NodeKind::string:
+      return PackValue::of_text(std::string(entry.text(node)));
+    case dump::NodeKind::array:
+    case dump::NodeKind::object:
+      break;
+  }
+  const bool map = entry.is(node, dump::NodeKind::object);
+  PackValue value = map ? PackValue::map() : PackValue::list();
+  entry.children(node, [&](dump::Entry::Index child) {
+    PackValue item = from_entry(entry, child, file, depth + 1);
+    if (map) {
+      value.push(std::string(entry.key(child)), std::move(item));
+    } else {
+      value.push(std::move(item));
+    }
+  });
+  return value;
 }
 
 }  // namespace msprobe::pack

@@ -29,8 +29,8 @@ class PackValue {
   /// A whole number of any size; `digits` as Python prints them.
   static PackValue of_integer(std::string digits);
   static PackValue of_text(std::string text);
-  static PackValue list();
-  static PackValue map();
+  static PackValue list() { return PackValue(Type::list); }
+  static PackValue map() { return PackValue(Type::map); }
 
   Type kind() const { return kind_; }
   bool is(Type kind) const { return kind_ == kind; }
@@ -58,6 +58,8 @@ class PackValue {
   void settle();
 
  private:
+  explicit PackValue(Type kind) : kind_(kind) {}
+
   Type kind_ = Type::null;
   bool boolean_ = false;
   double real_ = 0;
@@ -96,6 +98,7 @@ std::string python_str(const PackValue& value);
 void append_json(std::string& out, const PackValue& value, int indent, int level = 0);
 
 /// The value of a JSON node. FormatError naming `file` if it is nested too deeply.
-PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file);
+PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file,
+                     int depth = 0);
 
 }  // namespace msprobe::pack
