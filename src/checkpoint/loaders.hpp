@@ -106,12 +106,6 @@ Checkpoint load_rank_shards(const std::vector<std::string>& files, const Checkpo
 /// Returns nothing if neither has such files.
 std::optional<std::string> deepspeed_folder(const std::string& folder);
 Checkpoint load_deepspeed(const std::string& folder, const CheckpointLoadOptions& options);
-/// True if whole parameters are stored below `zero`, in any layout of the ranks that wrote them.
-bool is_deepspeed_universal(const std::string& folder);
-/// `model_file`: the file *_model_states.pt of its first rank.
-Checkpoint load_deepspeed_universal(const std::string& folder, const std::string& model_file,
-                                    const CheckpointLoadOptions& options);
-
 /// The files that an index names; empty if it cannot be read.
 std::set<std::string> files_of_index(const std::string& folder, const std::string& index);
 /// Loads a folder of files with an index of the tensors in each file.

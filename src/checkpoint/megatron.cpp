@@ -416,12 +416,15 @@ class MegatronLoader {
     MergeContext context;
     context.gated = arguments_.boolean("swiglu");
     context.local_experts = local_experts();
+    const auto entry_at = [&](std::int64_t tensor, const std::string& name) -> const CheckpointEntry* {
+      const Chunk* here = chunk_of(tensor);
+      const auto found = here == nullptr ? Chunk::const_iterator() : here->find(name);
+      return here == nullptr || found == here->end() ? nullptr : &found->second;
+    };
     context.sibling = [&](const std::string& name) -> const Parameter* {
       for (std::int64_t tensor = 0; tensor < grid_.tensor; ++tensor) {
-        const Chunk* here = chunk_of(tensor);
-        if (here == nullptr) continue;
-        const auto found = here->find(name);
-        return found == here->end() || !found->second.problem.empty() ? nullptr : &found->second.parameter;
+        if (const CheckpointEntry* entry = entry_at(tensor, name))
+          return entry->problem.empty() ? &entry->parameter : nullptr;
       }
       return nullptr;
     };
@@ -429,12 +432,7 @@ class MegatronLoader {
       std::vector<Parameter> slices;
       std::string problem;
       for (std::int64_t tensor = 0; tensor < grid_.tensor; ++tensor) {
-        const Chunk* here = chunk_of(tensor);
-        const CheckpointEntry* slice = nullptr;
-        if (here != nullptr) {
-          const auto found = here->find(name);
-          if (found != here->end()) slice = &found->second;
-        }
+        const CheckpointEntry* slice = entry_at(tensor, name);
         if (slice == nullptr) {
           problem = fmt::format("{} has no part of it", rank({tensor, stage, expert}).folder);
         } else if (!slice->problem.empty()) {
