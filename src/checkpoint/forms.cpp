@@ -219,12 +219,9 @@ void pair_by_key(std::vector<LooseParameter>& first, std::vector<LooseParameter>
     std::string name = is_known ? loose.entry.parameter.name : own_name(loose);
     found.pairs.push_back({std::move(name), std::move(loose), std::move(second[partner->second])});
   }
-  std::vector<LooseParameter> left;
-  for (std::size_t i = 0; i < second.size(); ++i) {
-    if (!used[i]) left.push_back(std::move(second[i]));
-  }
   first = std::move(alone);
-  second = std::move(left);
+  std::size_t at = 0;
+  std::erase_if(second, [&](const LooseParameter&) { return used[at++]; });
 }
 
 }  // namespace

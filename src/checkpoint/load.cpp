@@ -164,16 +164,14 @@ Checkpoint load_file(const std::string& path, const CheckpointLoadOptions& optio
 /// The first of several entries with one name stays; such entries are adjacent. Parts can be put together to
 /// one name in two ways, so it is unknown which entry belongs to that of the other checkpoint.
 void merge_twins(std::vector<CheckpointEntry>& entries) {
-  std::vector<CheckpointEntry> single;
-  single.reserve(entries.size());
-  for (CheckpointEntry& entry : entries) {
-    if (single.empty() || single.back().parameter.name != entry.parameter.name) {
-      single.push_back(std::move(entry));
-      continue;
-    }
-    if (single.back().problem.empty()) single.back().problem = "several tensors have this name";
+  const auto twins = [](const CheckpointEntry& a, const CheckpointEntry& b) {
+    return a.parameter.name == b.parameter.name;
+  };
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (twins(entries[i - 1], entries[i]) && entries[i - 1].problem.empty())
+      entries[i - 1].problem = "several tensors have this name";
   }
-  entries = std::move(single);
+  entries.erase(std::unique(entries.begin(), entries.end(), twins), entries.end());
 }
 
 /// Loads safetensors, or pieces of another kind, without an index.

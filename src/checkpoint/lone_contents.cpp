@@ -32,7 +32,7 @@ constexpr std::size_t kMostAlike = 8;
 std::optional<std::uint64_t> row_key(const Parameter& parameter, std::int64_t row) {
   const std::int64_t rows = parameter.shape.size() == 1 ? kVectorRow : 1;
   if (row + rows > parameter.shape[0]) return {};
-  try {
+  return if_readable([&]() -> std::optional<std::uint64_t> {
     tensor::ElementFeed<double, ParameterReader> feed(narrow(parameter, 0, row, rows));
     const auto count = std::min<std::size_t>(kMostOfRow, static_cast<std::size_t>(feed.remaining()));
     const std::span<const double> values = feed.next(count);
@@ -43,22 +43,17 @@ std::optional<std::uint64_t> row_key(const Parameter& parameter, std::int64_t ro
     each_mixed(std::span<const double>(rounded),
                [&](std::span<const std::uint64_t> some) { hash.add_mixed(some); });
     return hash.value();
-  } catch (const Error&) {
-    return {};
-  }
+  });
 }
 
 /// Says how the two are the same; returns nothing if they are not.
 std::optional<std::string> sameness(const Parameter& a, const Parameter& b,
                                     const std::function<void(std::uint64_t)>& on_bytes = {}) {
-  try {
+  return if_readable([&]() -> std::optional<std::string> {
     const PairMetrics metrics = measure(a, b, {.ulp = false, .counts = false, .on_bytes = on_bytes});
     if (metrics.bitwise_equal || metrics.unequal == 0) return "";
-    if (metrics.unrounded.holds()) return ", rounded";
-  } catch (const Error&) {
-    // A parameter that cannot be read is no finding about its name.
-  }
-  return {};
+    return metrics.unrounded.holds() ? std::optional(", rounded") : std::nullopt;
+  });
 }
 
 struct LoneSide {

@@ -183,20 +183,6 @@ class NearFinder {
   }
 
  private:
-  template <typename Take>
-  static void each(const Parameter& first, const Parameter& second, const Take& take) {
-    StepFeed<T> ours(first);
-    StepFeed<T> theirs(second);
-    std::vector<T> zeros(kPiece);
-    const auto or_zeros = [&](std::span<const T> steps, std::size_t count) {
-      return steps.empty() ? std::span<const T>(zeros).first(count) : steps;
-    };
-    each_piece<T>(first, second, {}, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
-      const std::span<const T> a = or_zeros(ours.next(x.size()), x.size());
-      take(x, y, a, or_zeros(theirs.next(x.size()), x.size()));
-    });
-  }
-
   void read() {
     const bool lines = rows_ > 1 && columns_ > 1;
     if (lines && rows_ <= LineSamples<T>::kMost) {
@@ -206,14 +192,15 @@ class NearFinder {
     if (lines && columns_ <= LineSamples<T>::kMost)
       our_columns_ = their_columns_ = LineSamples<T>(columns_, rows_);
     RowWalk walk(columns_);
-    each(first_, second_,
-         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
-           walk.advance(x.size(),
-                        [&](std::int64_t row, std::int64_t column, std::size_t begin, std::size_t count) {
-                          add(x.subspan(begin, count), y.subspan(begin, count), a.subspan(begin, count),
-                              b.subspan(begin, count), row, column);
-                        });
-         });
+    each_with_steps<T>(
+        first_, second_,
+        [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+          walk.advance(x.size(),
+                       [&](std::int64_t row, std::int64_t column, std::size_t begin, std::size_t count) {
+                         add(x.subspan(begin, count), y.subspan(begin, count), a.subspan(begin, count),
+                             b.subspan(begin, count), row, column);
+                       });
+        });
   }
 
   void add(std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b,
@@ -258,18 +245,19 @@ class NearFinder {
     if (!std::isfinite(steps) || steps == 0) return {};
     std::uint64_t at_ends = 0;
     bool all = true;
-    each(first_, second_,
-         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
-           for (std::size_t i = 0; all && i < x.size(); ++i) {
-             const T half_step = a[i] + b[i];
-             const auto moved = [&](double half_steps) {
-               return static_cast<T>(static_cast<double>(x[i]) + half_steps * static_cast<double>(half_step));
-             };
-             if (is_near(moved(2 * steps), y[i], half_step)) continue;
-             ++at_ends;
-             all = is_near(moved(steps), y[i], half_step);
-           }
-         });
+    each_with_steps<T>(
+        first_, second_,
+        [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+          for (std::size_t i = 0; all && i < x.size(); ++i) {
+            const T half_step = a[i] + b[i];
+            const auto moved = [&](double half_steps) {
+              return static_cast<T>(static_cast<double>(x[i]) + half_steps * static_cast<double>(half_step));
+            };
+            if (is_near(moved(2 * steps), y[i], half_step)) continue;
+            ++at_ends;
+            all = is_near(moved(steps), y[i], half_step);
+          }
+        });
     // Few elements are at an end. If all were rounded down, more elements would look like ends.
     if (!all || 5 * at_ends > static_cast<std::uint64_t>(first_.numel())) return {};
     return fmt::format("the second is {} step{} of the format {} throughout, as with another zero point",
@@ -299,19 +287,20 @@ class NearFinder {
     std::vector<T> wanted;
     std::vector<T> steps;
     RowWalk walk(columns_);
-    each(first_, second_,
-         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
-           wanted.resize(x.size());
-           steps.resize(x.size());
-           walk.advance(x.size(), [&](std::int64_t row, std::int64_t, std::size_t begin, std::size_t count) {
-             const double factor = factor_of_row(row);
-             for (std::size_t i = begin; i < begin + count; ++i) {
-               wanted[i] = static_cast<T>(factor * static_cast<double>(x[i]));
-               steps[i] = static_cast<T>(std::fabs(factor) * static_cast<double>(a[i])) + b[i];
-             }
-           });
-           judge.add(wanted, y, steps);
-         });
+    each_with_steps<T>(
+        first_, second_,
+        [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+          wanted.resize(x.size());
+          steps.resize(x.size());
+          walk.advance(x.size(), [&](std::int64_t row, std::int64_t, std::size_t begin, std::size_t count) {
+            const double factor = factor_of_row(row);
+            for (std::size_t i = begin; i < begin + count; ++i) {
+              wanted[i] = static_cast<T>(factor * static_cast<double>(x[i]));
+              steps[i] = static_cast<T>(std::fabs(factor) * static_cast<double>(a[i])) + b[i];
+            }
+          });
+          judge.add(wanted, y, steps);
+        });
     return judge.result().explains();
   }
 
@@ -347,10 +336,9 @@ class NearFinder {
       const std::span<const T> step = ours.next(width);
       for (std::size_t i = 0; i < width; ++i) {
         values[i] = x[static_cast<std::size_t>(permutation[i])];
-        if (!step.empty()) steps[i] = step[static_cast<std::size_t>(permutation[i])];
+        steps[i] = step[static_cast<std::size_t>(permutation[i])];
       }
-      const std::span<const T> own = step.empty() ? step : std::span<const T>(steps);
-      judge.add(values, second.next(width), summed_steps(own, theirs.next(width), width, sums));
+      judge.add(values, second.next(width), summed_steps<T>(steps, theirs.next(width), sums));
     }
     return judge.result().explains();
   }
@@ -365,7 +353,7 @@ class NearFinder {
     for (std::size_t i = 0; i < permutation.size(); ++i)
       place[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
     std::vector<T> values(static_cast<std::size_t>(rows) * width);
-    std::vector<T> steps(first_.half_step != nullptr ? values.size() : 0);
+    std::vector<T> steps(values.size());
     StepJudge<T> judge(is_searched_);
     tensor::ElementFeed<T, ParameterReader> second(second_);
     StepFeed<T> theirs(second_);
@@ -385,10 +373,8 @@ class NearFinder {
       }
       for (std::int64_t row = begin; row < end && judge.may_hold(); ++row) {
         const auto at = static_cast<std::size_t>((row - begin) * columns_);
-        const std::span<const T> own =
-            steps.empty() ? std::span<const T>() : std::span<const T>(steps).subspan(at, width);
         judge.add(std::span<const T>(values).subspan(at, width), second.next(width),
-                  summed_steps(own, theirs.next(width), width, sums));
+                  summed_steps<T>(std::span<const T>(steps).subspan(at, width), theirs.next(width), sums));
       }
     }
     return judge.result().explains();
@@ -400,16 +386,17 @@ class NearFinder {
     const double roundoff = tensor::unit_roundoff(second_.dtype);
     Factors times;
     tensor::ElementFeed<T, ParameterReader> base(*first_.base);
-    each(first_, second_,
-         [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
-           const std::span<const T> bases = base.next(x.size());
-           for (std::size_t i = 0; i < x.size() && times.any(); ++i) {
-             const auto from = static_cast<double>(bases[i]);
-             const auto merged = static_cast<double>(y[i]);
-             times.add(static_cast<double>(x[i]) - from, merged - from, static_cast<double>(a[i]),
-                       static_cast<double>(a[i] + b[i]) + 1.001 * roundoff * std::fabs(merged));
-           }
-         });
+    each_with_steps<T>(
+        first_, second_,
+        [&](std::span<const T> x, std::span<const T> y, std::span<const T> a, std::span<const T> b) {
+          const std::span<const T> bases = base.next(x.size());
+          for (std::size_t i = 0; i < x.size() && times.any(); ++i) {
+            const auto from = static_cast<double>(bases[i]);
+            const auto merged = static_cast<double>(y[i]);
+            times.add(static_cast<double>(x[i]) - from, merged - from, static_cast<double>(a[i]),
+                      static_cast<double>(a[i] + b[i]) + 1.001 * roundoff * std::fabs(merged));
+          }
+        });
     if (!times.any()) return {};
     if (times.simplest() == 0) return "the adapter is not in the second";
     return fmt::format("the adapter is in the second {} times", short_number(times.simplest(), 3));
@@ -437,13 +424,10 @@ StepCheck check_steps(const Parameter& first, const Parameter& second) {
   const bool has_steps = first.half_step != nullptr || second.half_step != nullptr;
   if (!has_steps || is_complex(first.dtype) || is_complex(second.dtype)) return {};
   const auto check = [&]<typename T>(T) {
-    StepFeed<T> ours(first);
-    StepFeed<T> theirs(second);
     StepJudge<T> judge(first.has_searched_scales || second.has_searched_scales);
     std::vector<T> sums;
-    each_piece<T>(first, second, {}, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
-      const std::span<const T> step = ours.next(x.size());
-      judge.add(x, y, summed_steps(step, theirs.next(x.size()), x.size(), sums));
+    each_with_steps<T>(first, second, [&](auto x, auto y, std::span<const T> a, std::span<const T> b) {
+      judge.add(x, y, summed_steps(a, b, sums));
     });
     return judge.result();
   };

@@ -11,6 +11,7 @@
 
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/parameter.hpp"
+#include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "tensor/difference.hpp"
 #include "tensor/dtype.hpp"
@@ -80,6 +81,16 @@ void each_raw_piece(const Parameter& first, const Parameter& second, bool is_one
     if (!is_one) b.read(theirs);
     goes_on = take(ours, theirs);
     if (options.on_bytes) options.on_bytes(2 * count);
+  }
+}
+
+/// The result of `read`; an empty value if a parameter cannot be read, which the comparison of pairs reports.
+template <typename Read>
+auto if_readable(const Read& read) -> decltype(read()) {
+  try {
+    return read();
+  } catch (const Error&) {
+    return {};
   }
 }
 

@@ -55,13 +55,8 @@ void replace(Checkpoint& checkpoint, std::vector<QuantizedWeight>& found, const 
     entry.parameter = std::move(found[i].parameter);
     checkpoint.entries[place] = std::move(entry);
   }
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < checkpoint.entries.size(); ++i) {
-    if (gone[i]) continue;
-    if (kept != i) checkpoint.entries[kept] = std::move(checkpoint.entries[i]);
-    ++kept;
-  }
-  checkpoint.entries.resize(kept);
+  std::size_t at = 0;
+  std::erase_if(checkpoint.entries, [&](const CheckpointEntry&) { return gone[at++]; });
   for (const auto& [kind, count] : kinds) {
     lines.push_back(fmt::format("{}: {} weight{} dequantized ({})", display(checkpoint.path),
                                 human_count(count), count == 1 ? " is" : "s are", kind));

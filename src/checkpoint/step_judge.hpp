@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -80,31 +81,40 @@ class SearchedScales {
   std::size_t count_ = 0;
 };
 
-/// The half steps of a parameter, read beside its elements.
+/// The half steps of a parameter, read beside its elements; zeros if it has none.
 template <typename T>
 class StepFeed {
  public:
   explicit StepFeed(const Parameter& parameter) {
     if (parameter.half_step != nullptr) feed_.emplace(*parameter.half_step);
   }
-  /// Empty if the parameter has no steps.
   std::span<const T> next(std::size_t count) {
-    return feed_ ? std::span<const T>(feed_->next(count)) : std::span<const T>();
+    if (feed_) return feed_->next(count);
+    zeros_.resize(std::max(zeros_.size(), count));
+    return std::span<const T>(zeros_).first(count);
   }
 
  private:
   std::optional<tensor::ElementFeed<T, ParameterReader>> feed_;
+  std::vector<T> zeros_;
 };
 
-/// How far two elements may be from each other: the sum of both half steps. If neither side has steps, `kept`
-/// holds zeros. One of the spans may be empty.
+/// Calls `take(x, y, half steps of x, half steps of y)` for each pair of pieces.
+template <typename T, typename Take>
+void each_with_steps(const Parameter& first, const Parameter& second, const Take& take) {
+  StepFeed<T> ours(first);
+  StepFeed<T> theirs(second);
+  each_piece<T>(first, second, {}, [&](std::span<const T> x, std::span<const T> y, auto, auto) {
+    const std::span<const T> a = ours.next(x.size());
+    take(x, y, a, theirs.next(x.size()));
+  });
+}
+
+/// How far two elements may be from each other: the sum of both half steps.
 template <typename T>
-std::span<const T> summed_steps(std::span<const T> ours, std::span<const T> theirs, std::size_t count,
-                                std::vector<T>& kept) {
-  if (ours.empty() && !theirs.empty()) return theirs;
-  if (!ours.empty() && theirs.empty()) return ours;
-  kept.assign(count, T{0});
-  for (std::size_t i = 0; i < ours.size(); ++i) kept[i] = ours[i] + theirs[i];
+std::span<const T> summed_steps(std::span<const T> ours, std::span<const T> theirs, std::vector<T>& kept) {
+  kept.resize(ours.size());
+  std::ranges::transform(ours, theirs, kept.begin(), std::plus<>());
   return kept;
 }
 

@@ -50,32 +50,34 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
 }
 
 class FormFinder {
+  using Layout = WeightForm::WeightLayout;
+
  public:
   FormFinder(const std::string& folder, const Names& names)
       : folder_(folder), left_(names), is_deepspeed_(deepspeed_folder(folder).has_value()) {}
 
   std::vector<WeightForm> run() {
     for (const std::string_view name : kSafetensors)
-      take(WeightForm::WeightLayout::safetensors, [&](const std::string& each) { return each == name; });
+      take(Layout::safetensors, [&](const std::string& each) { return each == name; });
     take_indexes(".safetensors.index.json");
     const auto is_safetensors = [](const std::string& name) { return name.ends_with(".safetensors"); };
-    take(WeightForm::WeightLayout::safetensors,
+    take(Layout::safetensors,
          [&](const std::string& name) { return is_safetensors(name) && !is_second_choice(name); });
     take_indexes(".index.json");
     take_files();
-    if (is_deepspeed_) forms_.push_back({WeightForm::WeightLayout::deepspeed, {}});
-    take(WeightForm::WeightLayout::safetensors, is_safetensors);
+    if (is_deepspeed_) forms_.push_back({Layout::deepspeed, {}});
+    take(Layout::safetensors, is_safetensors);
     // Most GGUF files are made from one of the others, and rounded.
-    take(WeightForm::WeightLayout::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
-    take(WeightForm::WeightLayout::files, [](const std::string& name) { return name.ends_with(".onnx"); });
-    take(WeightForm::WeightLayout::files, [](const std::string& name) { return name.ends_with(".msgpack"); });
+    take(Layout::gguf, [](const std::string& name) { return name.ends_with(".gguf"); });
+    take(Layout::files, [](const std::string& name) { return name.ends_with(".onnx"); });
+    take(Layout::files, [](const std::string& name) { return name.ends_with(".msgpack"); });
     return std::move(forms_);
   }
 
  private:
   /// Takes the remaining names that `wanted` accepts, as one form.
   template <typename Wanted>
-  void take(WeightForm::WeightLayout kind, const Wanted& wanted) {
+  void take(Layout kind, const Wanted& wanted) {
     WeightForm form{kind, {}};
     const auto begin = std::stable_partition(left_.begin(), left_.end(),
                                              [&](const std::string& name) { return !wanted(name); });
@@ -91,7 +93,7 @@ class FormFinder {
     for (const std::string& index : indexes) {
       const std::set<std::string> files = files_of_index(folder_, index);
       std::erase_if(left_, [&](const std::string& name) { return name == index || files.contains(name); });
-      forms_.push_back({WeightForm::WeightLayout::index, {index}});
+      forms_.push_back({Layout::index, {index}});
     }
   }
 
@@ -102,10 +104,9 @@ class FormFinder {
              !ends_with_any(name, {"_model_states.pt", "_optim_states.pt"});
     };
     const auto is_model = [&](const std::string& name) { return is_weights(name) && !is_state_file(name); };
-    take(WeightForm::WeightLayout::files,
-         [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
-    take(WeightForm::WeightLayout::files, is_model);
-    if (forms_.empty() && !is_deepspeed_) take(WeightForm::WeightLayout::files, is_weights);
+    take(Layout::files, [&](const std::string& name) { return is_model(name) && !is_second_choice(name); });
+    take(Layout::files, is_model);
+    if (forms_.empty() && !is_deepspeed_) take(Layout::files, is_weights);
   }
 
   const std::string& folder_;

@@ -35,17 +35,14 @@ class CkptCompareCommand final : public Command {
              "Add this LoRA adapter to the first checkpoint before comparing")
         .details(
             "A folder as PEFT saves it, with <adapter_config.json>: the base model and its adapter are "
-            "compared with "
-            "the merged model. Other kinds of adapters, and modules that the checkpoint does not have, are "
-            "an error.");
+            "compared with the merged model. Other kinds of adapters, and modules that the checkpoint does "
+            "not have, are an error.");
     options
         .add("--third=PATH", options_.third,
              "Report parameters of the second that average the first and this one")
         .details(
             "Merged models have such parameters, and so do weights that were averaged over a training. "
-            "Parameters are found by "
-            "the "
-            "names of the first checkpoint, and quantized ones are left out.");
+            "Parameters are found by the names of the first checkpoint, and quantized ones are left out.");
     gate_.declare(options, "parameters", {"different", "missing", "unequal", "never"})
         .details(
             "`different`: a parameter is not close, has another shape, has copies inside a checkpoint that "

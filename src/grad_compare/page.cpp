@@ -138,8 +138,8 @@ class RankPicture {
     for (const PictureColumn& column : columns_)
       least = std::min(least, least_of_all(column).value_or(1) - 0.02);
     least = std::max(least, 0.0);
-    add("<p class=\"muted\">All parameters: the share of equal signs.</p>\n<div class=\"plot\">"
-        "<svg class=\"names\" height=\"{:g}\" aria-hidden=\"true\">",
+    add("<p class=\"muted\">All parameters: the share of equal signs.</p>\n<div class=\"plot\"><svg "
+        "class=\"names\" height=\"{:g}\" aria-hidden=\"true\">",
         kChartHeight);
     std::string rules;
     for (const double line : {1.0, (1 + least) / 2, least}) {
@@ -223,14 +223,12 @@ class RankPicture {
       const double left = x_of(i) - width_ / 2;
       if (!value) {
         add("<rect class=\"absent\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" height=\"{:g}\"><title>{}: "
-            "not "
-            "compared</title></rect>",
+            "not compared</title></rect>",
             left, y + kRowHeight / 2 - 1, width_, 2.0, steps_text(rank_, columns_[i]));
         continue;
       }
       add("<rect class=\"lost\" fill-opacity=\"{:.3f}\" x=\"{:.3f}%\" y=\"{:g}\" width=\"{:.3f}%\" "
-          "height=\"{:g}\">"
-          "<title>{}, {}: {:.4f}</title></rect>\n",
+          "height=\"{:g}\"><title>{}, {}: {:.4f}</title></rect>\n",
           opacity, left, y + 1, width_, kRowHeight - 2, name, steps_text(rank_, columns_[i]), *value);
     }
     add("<rect class=\"cell\" x=\"0\" y=\"{:g}\" width=\"100%\" height=\"{:g}\"/>\n", y + 1, kRowHeight - 2);

@@ -2,12 +2,15 @@
 #include "checkpoint/other_names.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <unordered_map>
 
+#include "checkpoint/pieces.hpp"
 #include "checkpoint/step_judge.hpp"
-#include "support/error.hpp"
 
 namespace msprobe::checkpoint {
 namespace {
@@ -75,7 +78,7 @@ class NearContents {
   }
 
   static std::optional<Head> head_of(const Parameter& parameter) {
-    try {
+    return if_readable([&]() -> std::optional<Head> {
       Parameter part = parameter;
       for (std::size_t axis = 0; axis + 1 < part.shape.size(); ++axis) {
         if (part.numel() > kFewest) part = narrow(part, axis, 0, 1);
@@ -83,15 +86,10 @@ class NearContents {
       const auto count = static_cast<std::size_t>(std::min(part.numel(), kFewest));
       tensor::ElementFeed<float, ParameterReader> feed(part);
       const std::span<const float> values = feed.next(count);
-      Head head{{values.begin(), values.end()}, {}};
-      StepFeed<float> steps(part);
-      const std::span<const float> some = steps.next(count);
-      head.steps.assign(some.begin(), some.end());
-      head.steps.resize(count);
-      return head;
-    } catch (const Error&) {
-      return {};  // the comparison reports that it cannot be read
-    }
+      StepFeed<float> feed_of_steps(part);
+      const std::span<const float> steps = feed_of_steps.next(count);
+      return Head{{values.begin(), values.end()}, {steps.begin(), steps.end()}};
+    });
   }
 
   static bool are_heads_near(const Head& a, const Head& b) {
@@ -105,18 +103,65 @@ class NearContents {
   }
 
   static bool are_near(const Parameter& a, const Parameter& b) {
-    try {
-      return check_steps(a, b).explains();
-    } catch (const Error&) {
-      return false;
-    }
+    return if_readable([&] { return check_steps(a, b).explains(); });
   }
 
   std::span<const Pairing::ParameterPair> pairs_;
   std::vector<ParameterResult>& results_;
 };
 
+constexpr std::size_t kMostTried = 8;      // candidates with one first row
+constexpr std::int64_t kFewestEqual = 16;  // a few numbers are equal by chance
+
+std::optional<std::uint64_t> hash_of_first_row(const Parameter& parameter) {
+  return if_readable([&] { return std::optional(content_hash(narrow(parameter, 0, 0, 1))); });
+}
+
+bool is_copy(const Parameter& a, const Parameter& b) {
+  return a.dtype == b.dtype && if_readable([&] {
+           return measure(a, b, {.ulp = false, .counts = false, .on_bytes = {}}).unequal == 0;
+         });
+}
+
+void relate_side(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results,
+                 bool in_second) {
+  const auto side = [&](std::size_t i) -> const Parameter& {
+    return in_second ? pairs[i].second.parameter : pairs[i].first.parameter;
+  };
+  std::vector<std::size_t> different;
+  std::set<Shape> shapes;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const ElementCounts& counts = in_second ? results[i].metrics.second : results[i].metrics.first;
+    if (results[i].status != PairStatus::different || results[i].relation.is_proved ||
+        side(i).numel() < kFewestEqual || counts.least == counts.most)
+      continue;
+    different.push_back(i);
+    shapes.insert(side(i).shape);
+  }
+  // The first row distinguishes most of them.
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> equal;
+  for (std::size_t i = 0; i < pairs.size() && !different.empty(); ++i) {
+    if (severity_of(results[i].status) != report::Severity::none || !shapes.contains(side(i).shape)) continue;
+    if (const auto hash = hash_of_first_row(side(i))) equal[*hash].push_back(i);
+  }
+  for (const std::size_t i : different) {
+    const auto hash = hash_of_first_row(side(i));
+    const auto found = hash ? equal.find(*hash) : equal.end();
+    if (found == equal.end()) continue;
+    const auto tried = std::span(found->second).first(std::min(found->second.size(), kMostTried));
+    const auto same = std::ranges::find_if(
+        tried, [&](std::size_t k) { return side(i).shape == side(k).shape && is_copy(side(i), side(k)); });
+    if (same == tried.end()) continue;
+    results[i].relation.is_proved = true;
+    results[i].relation.text = same_text(results[*same].name, in_second);
+  }
+}
+
 }  // namespace
+
+void relate_to_equal(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results) {
+  for (const bool in_second : {true, false}) relate_side(pairs, results, in_second);
+}
 
 void relate_near_contents(std::span<const Pairing::ParameterPair> pairs,
                           std::vector<ParameterResult>& results) {
