@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -25,7 +23,6 @@
 #include "checkpoint/step_check.hpp"
 #include "report/writers.hpp"
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/interrupt.hpp"
 #include "support/memory_gate.hpp"
 #include "support/progress.hpp"
@@ -203,9 +200,7 @@ class CheckpointComparison {
       progress_->begin("looking for other names", total, "B");
       on_bytes = [&](std::uint64_t bytes) { progress_->advance(bytes); };
     }
-    std::map<std::pair<bool, std::string>, std::string> texts;
-    for (LoneContent& content : find_lone_contents(pairing.lone_first, pairing.lone_second, on_bytes))
-      texts[{content.is_second, content.name}] = std::move(content.text);
+    const LoneContents texts = find_lone_contents(pairing.lone_first, pairing.lone_second, on_bytes);
     for (ParameterResult& result : report.results) {
       if (!is_one_sided(result.status)) continue;
       const auto found = texts.find({result.status == PairStatus::only_second, result.name});
@@ -437,6 +432,21 @@ void write_results(const CheckpointOptions& options, CheckpointReport& report) {
   }
 }
 
+/// True for a pair of tensors without elements.
+bool has_no_element(const ParameterResult& result) {
+  const auto none = [](const std::optional<Shape>& shape) {
+    return !shape || std::ranges::find(*shape, 0) != shape->end();
+  };
+  return !is_one_sided(result.status) && result.status != PairStatus::unreadable &&
+         none(result.first_shape) && none(result.second_shape);
+}
+
+bool has_training_state(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.entries, [](const CheckpointEntry& entry) {
+    return is_training_state(entry.parameter.name) || is_beside_model(entry.parameter.name);
+  });
+}
+
 }  // namespace
 
 std::string_view status_name(PairStatus status) {
@@ -479,19 +489,6 @@ std::size_t CheckpointReport::count(PairStatus status) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(results, [&](const ParameterResult& result) { return result.status == status; }));
 }
-
-namespace {
-
-/// True for a pair of tensors without elements.
-bool has_no_element(const ParameterResult& result) {
-  const auto none = [](const std::optional<Shape>& shape) {
-    return !shape || std::ranges::find(*shape, 0) != shape->end();
-  };
-  return !is_one_sided(result.status) && result.status != PairStatus::unreadable &&
-         none(result.first_shape) && none(result.second_shape);
-}
-
-}  // namespace
 
 bool CheckpointReport::any_different() const {
   return std::ranges::any_of(results, [](const ParameterResult& result) {
@@ -550,12 +547,6 @@ std::string CheckpointReport::nothing_in_common() const {
       "{} and {} have no parameter in common: nothing was compared; if only names differ, "
       "pair them with --name-map FILE",
       display(first.path), display(second.path));
-}
-
-bool has_training_state(const Checkpoint& checkpoint) {
-  return std::ranges::any_of(checkpoint.entries, [](const CheckpointEntry& entry) {
-    return is_training_state(entry.parameter.name) || is_beside_model(entry.parameter.name);
-  });
 }
 
 CheckpointReport compare(const CheckpointOptions& options, Progress* progress) {

@@ -321,8 +321,7 @@ Checkpoint load_stage_three(const std::string& folder, const std::vector<std::st
   if (models.size() != optimizers.size()) {
     throw FormatError(
         display(folder),
-        fmt::format("ZeRO stage 3 keeps its parameters in files *{}, but there are {} of them for "
-                    "{} ranks",
+        fmt::format("ZeRO stage 3 keeps its parameters in files *{}, but there are {} of them for {} ranks",
                     kOptimizerStates, optimizers.size(), models.size()));
   }
   Checkpoint checkpoint;
@@ -487,8 +486,8 @@ Checkpoint load_deepspeed(const std::string& folder, const CheckpointLoadOptions
     if (name.find("mp_rank_00") == std::string::npos) {
       throw FormatError(
           display(folder),
-          fmt::format("{}: a DeepSpeed model split by layers or over tensor-parallel ranks is not "
-                      "supported; merge it with zero_to_fp32.py or ds_to_universal.py of DeepSpeed",
+          fmt::format("{}: a DeepSpeed model split by layers or over tensor-parallel ranks is not supported; "
+                      "merge it with zero_to_fp32.py or ds_to_universal.py of DeepSpeed",
                       display(name)));
     }
     if (name.starts_with("mp_rank_")) whole.push_back(in_folder(folder, name));

@@ -13,7 +13,6 @@
 #include "checkpoint/metrics.hpp"
 #include "checkpoint/pieces.hpp"
 #include "checkpoint/rounding.hpp"
-#include "support/error.hpp"
 #include "support/text.hpp"
 #include "tensor/element_feed.hpp"
 
@@ -95,13 +94,13 @@ struct LoneSide {
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key;
 };
 
-class LoneContents {
+class LoneFinder {
  public:
-  LoneContents(const std::vector<Parameter>& first, const std::vector<Parameter>& second,
-               const std::function<void(std::uint64_t)>& on_bytes)
+  LoneFinder(const std::vector<Parameter>& first, const std::vector<Parameter>& second,
+             const std::function<void(std::uint64_t)>& on_bytes)
       : first_(first, false), second_(second, true), on_bytes_(on_bytes) {}
 
-  std::vector<LoneContent> run() {
+  LoneContents run() {
     for (std::size_t i = 0; i < first_.parameters.size(); ++i) find_same(i);
     find_parts(first_, second_);
     find_parts(second_, first_);
@@ -117,7 +116,7 @@ class LoneContents {
       if (!how) continue;
       first_.taken[i] = true;
       second_.taken[k] = true;
-      found_.push_back({ours.name, false, fmt::format("the same as {}{}", second_.name(k), *how)});
+      found_[{false, ours.name}] = fmt::format("the same as {}{}", second_.name(k), *how);
       return;
     }
   }
@@ -147,8 +146,8 @@ class LoneContents {
       const auto how = sameness(narrow(whole, 0, begin, rows), part, on_bytes_);
       if (!how) continue;
       parts.taken[k] = true;
-      found_.push_back({part.name, parts.is_second,
-                        fmt::format("rows {} to {} of {}{}", begin, begin + rows - 1, wholes.name(i), *how)});
+      found_[{parts.is_second, part.name}] =
+          fmt::format("rows {} to {} of {}{}", begin, begin + rows - 1, wholes.name(i), *how);
       return rows;
     }
     return 0;
@@ -157,7 +156,7 @@ class LoneContents {
   LoneSide first_;
   LoneSide second_;
   const std::function<void(std::uint64_t)>& on_bytes_;
-  std::vector<LoneContent> found_;
+  LoneContents found_;
 };
 
 /// True if all elements are equal: any slice of such a parameter equals any other.
@@ -205,10 +204,9 @@ std::string find_slice(const Parameter& first, const Parameter& second) {
   return {};
 }
 
-std::vector<LoneContent> find_lone_contents(const std::vector<Parameter>& first,
-                                            const std::vector<Parameter>& second,
-                                            const std::function<void(std::uint64_t)>& on_bytes) {
-  return LoneContents(first, second, on_bytes).run();
+LoneContents find_lone_contents(const std::vector<Parameter>& first, const std::vector<Parameter>& second,
+                                const std::function<void(std::uint64_t)>& on_bytes) {
+  return LoneFinder(first, second, on_bytes).run();
 }
 
 }  // namespace msprobe::checkpoint

@@ -16,7 +16,6 @@
 
 #include "checkpoint/forms.hpp"
 #include "checkpoint/names.hpp"
-#include "support/error.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {

@@ -331,10 +331,9 @@ class MegatronLoader {
     if (pickle.kind(pickle.root()) != formats::PickleKind::dict) return;
     const auto version = pickle.find(pickle.root(), "checkpoint_version");
     if (version && pickle.kind(*version) == formats::PickleKind::real && pickle.real(*version) < 3.0) {
-      warnings_.push_back(
-          fmt::format("{}: checkpoint version {} has its attention rows in another order; they are "
-                      "compared as they are",
-                      display(folder_), pickle.real(*version)));
+      warnings_.push_back(fmt::format(
+          "{}: checkpoint version {} has its attention rows in another order; they are compared as they are",
+          display(folder_), pickle.real(*version)));
     }
   }
 

@@ -6,11 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "checkpoint/pieces.hpp"
 #include "checkpoint/special_numbers.hpp"
-#include "support/text.hpp"
 #include "tensor/difference.hpp"
 #include "tensor/statistics.hpp"
 
@@ -229,25 +230,22 @@ bool any_special(std::span<const std::byte> raw, std::uint64_t exponent, std::ui
   return false;
 }
 
-/// True for types whose exponent alone marks NaN and infinity.
-bool has_special_numbers(DType dtype) {
-  return dtype == DType::complex64 || dtype == DType::complex128 || has_ulp(dtype);
-}
-
-bool any_special(DType dtype, std::span<const std::byte> raw) {
+/// The exponents of the numbers in 8 bytes and their last bits, for types whose exponent alone marks NaN and
+/// infinity.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> exponents_of(DType dtype) {
   switch (dtype) {
     case DType::float64:
     case DType::complex128:
-      return any_special(raw, 0x7ff0000000000000ULL, 0x0010000000000000ULL);
+      return std::pair{0x7ff0000000000000ULL, 0x0010000000000000ULL};
     case DType::float32:
     case DType::complex64:
-      return any_special(raw, 0x7f8000007f800000ULL, 0x0080000000800000ULL);
+      return std::pair{0x7f8000007f800000ULL, 0x0080000000800000ULL};
     case DType::float16:
-      return any_special(raw, 0x7c007c007c007c00ULL, 0x0400040004000400ULL);
+      return std::pair{0x7c007c007c007c00ULL, 0x0400040004000400ULL};
     case DType::bfloat16:
-      return any_special(raw, 0x7f807f807f807f80ULL, 0x0080008000800080ULL);
+      return std::pair{0x7f807f807f807f80ULL, 0x0080008000800080ULL};
     default:
-      return false;
+      return {};
   }
 }
 
@@ -270,14 +268,14 @@ bool is_one_place(const Parameter& first, const Parameter& second) {
 
 /// Stops at the first piece that differs. The bytes are not decoded, except that `special` says whether
 /// numbers are NaN or infinite.
-bool is_equal(const Parameter& first, const Parameter& second, const MeasureOptions& options,
-              bool* special = nullptr) {
-  if (first.dtype != second.dtype) return false;
+bool is_equal(const Parameter& first, const Parameter& second, const MeasureOptions& options, bool& special) {
   bool equal = true;
+  const auto exponents = exponents_of(first.dtype);
   each_raw_piece(first, second, is_one_place(first, second), options,
                  [&](std::span<const std::byte> x, std::span<const std::byte> y) {
                    equal = x.data() == y.data() || same_bytes(x, y);
-                   if (equal && special != nullptr && !*special) *special = any_special(first.dtype, x);
+                   if (equal && !special && exponents)
+                     special = any_special(x, exponents->first, exponents->second);
                    return equal;
                  });
   return equal;
@@ -286,7 +284,7 @@ bool is_equal(const Parameter& first, const Parameter& second, const MeasureOpti
 /// True if the bits show NaN and infinity, or if the type has neither. Other types are rare.
 bool is_told_by_bits(DType dtype) {
   const DTypeKind kind = tensor::info(dtype).kind;
-  return kind == DTypeKind::integer || kind == DTypeKind::boolean || has_special_numbers(dtype);
+  return kind == DTypeKind::integer || kind == DTypeKind::boolean || exponents_of(dtype);
 }
 
 /// Measures parameters that are equal bit for bit. Returns false at the first piece that is not; `seen` is
@@ -310,7 +308,7 @@ bool measure_equal(const Parameter& first, const Parameter& second, const Measur
   };
   if (!options.counts && is_told_by_bits(first.dtype)) {
     bool special = false;
-    if (!is_equal(first, second, counted, &special)) return false;
+    if (!is_equal(first, second, counted, special)) return false;
     fill(!special);
     return true;
   }

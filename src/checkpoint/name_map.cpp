@@ -17,6 +17,11 @@ namespace {
 
 using Node = RuleFile::Node;
 
+const std::map<std::string_view, ParameterJoin> kJoins = {
+    {"rows", ParameterJoin::rows},
+    {"query_groups", ParameterJoin::query_groups},
+    {"fused_query_groups", ParameterJoin::fused_query_groups}};
+
 NameRule to_rule(const RuleFile& file, const Node& node) {
   const Node* to = nullptr;
   const Node* from = nullptr;
@@ -39,15 +44,9 @@ NameRule to_rule(const RuleFile& file, const Node& node) {
     if (rule.from.empty()) file.fail(*from, "'from' must be a name or a list of names");
   }
   if (join != nullptr) {
-    if (join->text == "rows") {
-      rule.join = ParameterJoin::rows;
-    } else if (join->text == "query_groups") {
-      rule.join = ParameterJoin::query_groups;
-    } else if (join->text == "fused_query_groups") {
-      rule.join = ParameterJoin::fused_query_groups;
-    } else {
-      file.fail(*join, "'join' must be rows, query_groups or fused_query_groups");
-    }
+    const auto known = kJoins.find(join->text);
+    if (known == kJoins.end()) file.fail(*join, "'join' must be rows, query_groups or fused_query_groups");
+    rule.join = known->second;
   }
   if (rule.from.size() > 1 && rule.join == ParameterJoin::none)
     file.fail(node, "several names need a 'join'");

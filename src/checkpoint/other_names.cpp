@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "checkpoint/names.hpp"
 #include "support/ascii.hpp"
 #include "support/text.hpp"
 

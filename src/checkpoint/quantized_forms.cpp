@@ -15,9 +15,7 @@
 #include "checkpoint/packed_weight.hpp"
 #include "checkpoint/quantization_settings.hpp"
 #include "checkpoint/stored_scales.hpp"
-#include "support/byte_source.hpp"
 #include "support/error.hpp"
-#include "support/folder.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::checkpoint {

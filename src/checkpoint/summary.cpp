@@ -103,9 +103,7 @@ std::string searched_text(const CheckpointReport& report) {
   if (count == 0) return "";
   return fmt::format(
       "  {} close, as a quantizer that searches for scales leaves them: at most {} % of their elements are "
-      "further "
-      "apart "
-      "than half a step of the format, up to {} half steps\n",
+      "further apart than half a step of the format, up to {} half steps\n",
       human_count(count), short_number(share * 100, 2), short_number(farthest, 3));
 }
 

@@ -3,12 +3,10 @@
 
 #include <vector>
 
-#include "grad_compare/page.hpp"
 #include "grad_compare/similarity.hpp"
 #include "report/table.hpp"
 #include "report/writers.hpp"
 #include "support/command.hpp"
-#include "support/error.hpp"
 #include "support/gate.hpp"
 #include "support/log.hpp"
 #include "support/option_list.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grad_compare/page.hpp"
+#include "grad_compare/similarity.hpp"
 
 #include <fmt/format.h>
 

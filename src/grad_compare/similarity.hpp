@@ -73,4 +73,9 @@ std::string sentence(const SuspectStep& suspect);
 /// One line about the whole comparison.
 std::string headline(const Similarity& similarity);
 
+/// similarities.html: the similarity over the steps, and where in the model it is lost. The page has no
+/// script and loads nothing. Its size is bounded: if there are too many steps, neighbours share a column with
+/// their least similarity, and only the parameters that agree least are drawn; the page says so.
+std::string render_page(const Similarity& similarity, const std::string& first, const std::string& second);
+
 }  // namespace msprobe::grad_compare
