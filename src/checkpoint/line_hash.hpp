@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -167,10 +166,5 @@ class LineHashes {
   std::vector<std::uint64_t> row_sets_;
   std::vector<std::uint64_t> column_sets_;
 };
-
-/// "only rows 3 to 6 differ: 0 throughout in the second"; empty if more than a quarter of the rows and of the
-/// columns differ. Both sides have that many rows and columns.
-std::string differing_lines(const LineHashes& first, const LineHashes& second, std::int64_t rows,
-                            std::int64_t columns);
 
 }  // namespace msprobe::checkpoint

@@ -13,8 +13,6 @@
 #include <utility>
 
 #include "checkpoint/packed_weight.hpp"
-#include "checkpoint/quantization_settings.hpp"
-#include "checkpoint/stored_scales.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

@@ -2,7 +2,6 @@
 // Makes the tree of a rank from its construct.json, the names in its dump.json and its stack.json.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,9 +45,5 @@ struct BuiltTree {
   std::vector<std::string> unconnected;  // nodes without a way to the root, which become its children
 };
 BuiltTree build_tree(const TreeInput& input);
-
-/// Activation checkpointing runs layers a second time, outside of their parents. Moves these to the place of
-/// their first run (docs/rules.md, "Recomputed layers"). Top nodes are the root's children.
-void place_recomputed(ModelTree& tree, const TreeInput& input);
 
 }  // namespace msprobe::model_tree

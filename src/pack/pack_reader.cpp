@@ -97,7 +97,6 @@ bool Pack::add(const archive::ZipEntry& entry) {
   PackMember member;
   member.name = entry.name;
   const auto keep = [&](Section section) {
-    member.section = section;
     members_[index_of(section)].push_back(std::move(member));
     return true;
   };

@@ -30,7 +30,6 @@ struct PackLimits {
 };
 
 struct PackMember {
-  Section section = Section::env;
   std::string name;
   std::uint64_t step = 0;  // only for dataset and weights
   std::uint64_t rank = 0;  // only for dataset, weights and random
