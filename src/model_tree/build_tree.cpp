@@ -38,10 +38,6 @@ std::string replaced_everywhere(std::string_view text, std::string_view from, st
   return out.append(text);
 }
 
-bool ends_backward(std::string_view name) {
-  return name.ends_with(".backward");
-}
-
 /// The name without its last `count` parts; unchanged if it has no more than those.
 std::string_view without_last(std::string_view name, int count) {
   for (; count > 0; --count) name = dump::split_last(name).first;
@@ -97,10 +93,6 @@ bool is_nested(std::string_view name) {
   return parts.size() > 7;
 }
 
-std::string_view layer_of(std::string_view name) {
-  return dump::split_last(dump::split_last(name).first).first;
-}
-
 /// Activation checkpointing runs layers a second time, outside of their parents. Moves these to the place of
 /// their first run (docs/rules.md, "Recomputed layers"), which call stacks show. Top nodes are the root's
 /// children.
@@ -138,19 +130,19 @@ class RecomputeFinder {
   }
 
   void find_originals(const std::vector<NodeIndex>& candidates) {
-    for (const NodeIndex candidate : candidates) originals_[layer_of(tree_.name(candidate))];
+    for (const NodeIndex candidate : candidates) originals_[without_last(tree_.name(candidate), 2)];
     for (NodeIndex index = kRoot + 1; index < tree_.size(); ++index) {
       const Node& node = tree_.node(index);
       if (node.type != NodeType::module || node.parent == kRoot || !is_call_of(tree_.name(index), "forward"))
         continue;
-      if (const auto found = originals_.find(layer_of(tree_.name(index))); found != originals_.end())
+      if (const auto found = originals_.find(without_last(tree_.name(index), 2)); found != originals_.end())
         found->second.nodes.push_back(index);
     }
   }
 
   void move(NodeIndex candidate) {
     const std::string_view name = tree_.name(candidate);
-    Originals& originals = originals_[layer_of(name)];
+    Originals& originals = originals_[without_last(name, 2)];
     std::size_t& next = is_call_of(name, "forward") ? originals.next_forward : originals.next_backward;
     if (next == originals.nodes.size()) return;
     const NodeIndex forward_parent = tree_.node(originals.nodes[next++]).parent;
@@ -234,7 +226,7 @@ class TreeBuilder {
     if (is_call_of(name, "backward")) {
       if (const std::uint32_t twin = construct.number_of(turned(name, "backward", "forward")))
         backward = turned(construct.parent(twin), "forward", "backward");
-    } else if (ends_backward(name)) {
+    } else if (name.ends_with(".backward")) {
       if (const std::uint32_t twin = construct.number_of(replaced_everywhere(name, "backward", "forward")))
         backward = replaced_everywhere(construct.parent(twin), "forward", "backward");
     }
@@ -245,24 +237,22 @@ class TreeBuilder {
     if (const dump::StackTable::Frames* frames = in_.stacks.find(name);
         frames != nullptr && !frames->empty()) {
       const auto [known, is_new] = stacks_.try_emplace(frames, 0);
-      if (is_new) known->second = tree().add_stack(json_of(*frames));
+      if (is_new) {
+        JsonWriter json;
+        json.value(*frames);
+        known->second = tree().add_stack(json.take());
+      }
       return known->second;
     }
     NodeIndex forward = kNoNode;
     if (is_call_of(name, "backward")) {
       forward = tree().find(std::string(without_last(name, 2)) + ".forward.0");
-    } else if (ends_backward(name)) {
+    } else if (name.ends_with(".backward")) {
       forward = tree().find(replaced_everywhere(name, "backward", "forward"));
     } else {
       return 0;
     }
     return forward == kNoNode ? tree().add_stack(kNoForward) : tree().node(forward).stack;
-  }
-
-  static std::string json_of(const dump::StackTable::Frames& frames) {
-    JsonWriter json;
-    json.value(frames);
-    return json.take();
   }
 
   /// Connects chains of parents that do not lead to the root: they end in a node without a parent, or are

@@ -8,10 +8,8 @@
 namespace msprobe::pack {
 namespace {
 
-enum class Style : std::uint8_t { python, json };
-
-void append(std::string& out, const PackValue& value, Style style, int indent = 0, int level = 0) {
-  const bool json = style == Style::json;
+/// As JSON, or as Python prints it.
+void append(std::string& out, const PackValue& value, bool json, int indent = 0, int level = 0) {
   const auto text = [&](const std::string& one) {
     if (json) return append_json_string(out, one);
     out += msprobe::python_repr(std::string_view(one));
@@ -43,7 +41,7 @@ void append(std::string& out, const PackValue& value, Style style, int indent = 
       text(value.keys()[i]);
       out += ": ";
     }
-    append(out, value.items()[i], style, indent, level + 1);
+    append(out, value.items()[i], json, indent, level + 1);
   }
   if (!value.items().empty()) append_json_line(out, level, indent);
   out += map ? '}' : ']';
@@ -158,7 +156,7 @@ bool equal_items(const PackValue& a, const PackValue& b,
 
 std::string python_repr(const PackValue& value) {
   std::string out;
-  append(out, value, Style::python);
+  append(out, value, false);
   return out;
 }
 
@@ -167,7 +165,7 @@ std::string python_str(const PackValue& value) {
 }
 
 void append_json(std::string& out, const PackValue& value, int indent, int level) {
-  append(out, value, Style::json, indent, level);
+  append(out, value, true, indent, level);
 }
 
 PackValue from_entry(const dump::Entry& entry, dump::Entry::Index node, const std::string& file, int depth) {
