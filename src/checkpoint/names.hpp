@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of parameters: the names that Megatron's versions use for the same thing, components that programs and
-// wrappers add (`state_dict.model.`, `module.`, `_orig_mod`), and the order that people expect.
+// Names of parameters: the names that Megatron's versions use for the same thing, components that programs
+// and wrappers add (`state_dict.model.`, `module.`, `_orig_mod`), and the order that people expect.
 #pragma once
 
 #include <cstdint>

@@ -17,9 +17,9 @@ void relate_to_others(std::vector<ParameterResult>& results);
 
 /// Fill in relations that are still empty. `results` belong to `pairs`, in their order. The first finds
 /// parameters that differ because one side became a copy of a parameter that is equal on both sides: a head
-/// tied to the embedding, a copied layer. (Parameters that are equal on both sides are not hashed.) The second
-/// is for quantized weights that differ by more than the steps of their format: their elements are near, not
-/// equal, so hashes fail.
+/// tied to the embedding, a copied layer. (Parameters that are equal on both sides are not hashed.) The
+/// second is for quantized weights that differ by more than the steps of their format: their elements are
+/// near, not equal, so hashes fail.
 void relate_to_equal(std::span<const Pairing::ParameterPair> pairs, std::vector<ParameterResult>& results);
 void relate_near_contents(std::span<const Pairing::ParameterPair> pairs,
                           std::vector<ParameterResult>& results);

@@ -44,8 +44,8 @@ class RoundingCheck {
   Unrounded both_;  // both are one number, which neither may hold: float16 and bfloat16
 };
 
-/// Checks whether one side of a pair is the other side, cast to a narrower type on its way to its stored type.
-/// Both sides arrive in pieces, widened exactly. The check never holds for integers.
+/// Checks whether one side of a pair is the other side, cast to a narrower type on its way to its stored
+/// type. Both sides arrive in pieces, widened exactly. The check never holds for integers.
 class CastCheck {
  public:
   CastCheck(tensor::DType first, tensor::DType second);
