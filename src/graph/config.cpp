@@ -84,23 +84,19 @@ std::string tool_tip_of(ComparedBy task) {
   return json.take();
 }
 
-void write_config(const GraphExtent& extent, bool overflow_check, Database& database) {
-  const std::string ranks = list_of(extent.ranks);
-  const std::string steps = list_of(extent.steps);
+void write_config(const GraphExtent& extent, bool overflow_check, const database::OutputDatabase& output) {
   const std::string tip = extent.task ? tool_tip_of(*extent.task) : "";
-  const std::string colors = extent.task ? node_colors_of(*extent.task) : "null";
-  ConfigRow config;
-  config.graph_type = extent.task ? "compare" : "build";
-  if (extent.task) {
-    config.task = task_name(*extent.task);
-    config.tool_tip = tip;
-  }
-  config.micro_steps = extent.micro_steps;
-  config.overflow_check = overflow_check;
-  config.node_colors = colors;
-  config.rank_list = ranks;
-  config.step_list = steps;
-  database.add(config);
+  const database::Statement add = output.prepare("INSERT INTO tb_config VALUES ('1',?,?,?,?,?,?,?,?)");
+  database::Values(output, add)
+      .text(std::string_view(extent.task ? "compare" : "build"))
+      .text(extent.task ? task_name(*extent.task) : std::string_view())
+      .text(extent.task ? std::optional<std::string_view>(tip) : std::nullopt)
+      .number(std::int64_t{extent.micro_steps})
+      .number(std::int64_t{overflow_check})
+      .text(extent.task ? node_colors_of(*extent.task) : "null")
+      .text(list_of(extent.ranks))
+      .text(list_of(extent.steps))
+      .run();
 }
 
 }  // namespace msprobe::graph

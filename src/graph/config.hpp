@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/database/database.hpp"
+#include "database/output_database.hpp"
 
 namespace msprobe::graph {
 
@@ -30,6 +30,6 @@ std::string_view task_name(ComparedBy task);
 std::string tool_tip_of(ComparedBy task);
 
 /// Writes the table tb_config.
-void write_config(const GraphExtent& extent, bool overflow_check, Database& database);
+void write_config(const GraphExtent& extent, bool overflow_check, const database::OutputDatabase& output);
 
 }  // namespace msprobe::graph

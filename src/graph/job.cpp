@@ -5,27 +5,16 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/database/database_output.hpp"
-#include "graph/vis/vis_output.hpp"
 #include "support/progress.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::graph {
-namespace {
-
-std::unique_ptr<GraphOutput> make_output(const GraphOptions& options, bool with_edges) {
-  if (options.as_vis) return std::make_unique<VisOutput>(options);
-  return std::make_unique<DatabaseOutput>(options, with_edges);
-}
-
-}  // namespace
-
 GraphJob::GraphJob(const GraphOptions& options, std::size_t parts, bool with_edges,
                    const GraphProgress& progress)
     : options_(options),
       progress_(progress),
       parts_(static_cast<double>(parts)),
-      output_(make_output(options, with_edges)) {}
+      output_(options.as_vis ? vis_output(options) : database_output(options, with_edges)) {}
 
 void GraphJob::write(const GraphPlace& place, const NodeSource& graph, double begins) {
   write(place, Sides{graph, nullptr, std::nullopt, graph.tree().micro_steps}, begins);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "graph/plan.hpp"
 
 namespace msprobe::graph {
+
+struct GraphOptions;
 
 /// The calls that an observer gets while a graph is written, in the order of its nodes.
 struct GraphObserver {
@@ -47,5 +50,10 @@ class GraphOutput {
   /// Gives the files their names. Returns a description of the result for the user.
   virtual std::string finish(const GraphExtent& extent) = 0;
 };
+
+/// All graphs in one database. Makes no file before the first graph.
+std::unique_ptr<GraphOutput> database_output(const GraphOptions& options, bool with_edges);
+/// A .vis file of releases 8.x for each rank.
+std::unique_ptr<GraphOutput> vis_output(const GraphOptions& options);
 
 }  // namespace msprobe::graph
