@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/build.hpp"
-#include "graph/merge/build_merged.hpp"
-#include "graph/merge/merge_options.hpp"
-#include "graph/request.hpp"
 #include "pairing/mapping_file.hpp"
+#include "pairing/request.hpp"
+#include "support/ascii.hpp"
 #include "support/byte_source.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
@@ -52,6 +54,137 @@ class ProgressLog {
   }
 
   double last_ = 0;
+};
+
+/// The value for each side; empty if the option has no value.
+std::vector<int> sizes_of(std::string_view option, const std::vector<std::string>& texts, std::size_t sides) {
+  if (!texts.empty() && texts.size() != sides) {
+    throw UsageError(
+        fmt::format("{} needs {}", option,
+                    sides == 1 ? "one value" : "two values, for the target and for the golden dump"));
+  }
+  std::vector<int> sizes;
+  for (const std::string& text : texts) {
+    const auto value = whole_number<int>(text);
+    if (!value) throw UsageError(fmt::format("{} {}: not a valid size", option, display(text)));
+    sizes.push_back(*value);
+  }
+  return sizes;
+}
+
+/// The options that say how a model was split.
+class RankMergeOptions {
+ public:
+  void declare(OptionList& options) {
+    const auto grouped = [](Option option) { option.group("Ranks of one model merged into one graph"); };
+    grouped(
+        options.add("--rank_size=N", rank_size_, "Merge this number of ranks in -tp (second value: in -gp)")
+            .details("With --tp and --pp the ranks are merged into one model.\n"
+                     "The folder must contain only <rank0>, <rank1> and so on (or <step> folders of such).\n"
+                     "With -gp every option here but the last takes two values, for -tp and -gp; the merged "
+                     "models are compared, however each was split.")
+            .values(1, 2));
+    grouped(options.add("--tp=N", tp_, "Size of tensor parallelism").values(1, 2));
+    grouped(options.add("--pp=N", pp_, "Number of pipeline stages").values(1, 2));
+    grouped(options.add("--vpp=N", vpp_, "Number of model chunks per stage").values(1, 2).default_text("1"));
+    grouped(options
+                .add("--order=NAMES", order_,
+                     "Order of the parallel dimensions, that of neighbouring ranks first")
+                .details("It defines the groups where the communication in the dump does not.")
+                .values(1, 2)
+                .default_text(ParallelPlan().order));
+    grouped(options
+                .add("--file_type", file_type_,
+                     "db; json: the merged model as a dump; vis: the files of releases 8.x")
+                .details("<json> is for a single run and goes to <stepN/rankN> of the output folder.")
+                .one_of({"db", "json", "vis"}));
+  }
+
+  /// Are ranks to be merged?
+  bool given() const { return !rank_size_.empty() || !tp_.empty() || !pp_.empty(); }
+  /// One plan a side: the target's first. UsageError for values that are missing, or no numbers.
+  std::vector<ParallelPlan> sides(std::size_t count) const {
+    for (const auto& [name, texts] :
+         {std::pair("--rank_size", &rank_size_), {"--tp", &tp_}, {"--pp", &pp_}}) {
+      if (texts->empty())
+        throw UsageError(fmt::format("{} is missing: ranks are merged by --rank_size, --tp and --pp", name));
+    }
+    const std::vector<int> rank_sizes = sizes_of("--rank_size", rank_size_, count);
+    const std::vector<int> tps = sizes_of("--tp", tp_, count);
+    const std::vector<int> pps = sizes_of("--pp", pp_, count);
+    const std::vector<int> vpps = sizes_of("--vpp", vpp_, count);
+    if (!order_.empty() && order_.size() != count) throw UsageError("--order needs a value for each side");
+    std::vector<ParallelPlan> plans;
+    for (std::size_t i = 0; i < count; ++i) {
+      ParallelPlan& plan = plans.emplace_back();
+      plan.rank_size = rank_sizes[i];
+      plan.tp = tps[i];
+      plan.pp = pps[i];
+      if (!vpps.empty()) plan.vpp = vpps[i];
+      if (!order_.empty()) plan.order = order_[i];
+    }
+    return plans;
+  }
+
+  /// Is the merged model asked for as JSON files?
+  bool as_json() const { return file_type_ == "json"; }
+  /// Are the files of releases 8.x asked for?
+  bool as_vis() const { return file_type_ == "vis"; }
+
+ private:
+  std::vector<std::string> rank_size_;
+  std::vector<std::string> tp_;
+  std::vector<std::string> pp_;
+  std::vector<std::string> vpp_;
+  std::vector<std::string> order_;
+  std::string file_type_ = "db";
+};
+
+/// Reads `parallel_merge`: how the model of each side was split.
+class MergeRequest {
+ public:
+  MergeRequest(const nlohmann::json& json, const std::string& file) : json_(json), file_(file) {
+    if (!json.is_object()) refuse("must be an object with the sizes of npu, and of bench");
+  }
+
+  ParallelPlan plan(const std::string& side) const {
+    const auto found = json_.find(side);
+    if (found == json_.end() || !found->is_object())
+      refuse(fmt::format("has no object {}, with rank_size, tp and pp", side));
+    ParallelPlan plan;
+    plan.rank_size = size(*found, side, "rank_size");
+    plan.tp = size(*found, side, "tp");
+    plan.pp = size(*found, side, "pp");
+    if (has(*found, "vpp")) plan.vpp = size(*found, side, "vpp");
+    if (!has(*found, "order")) return plan;
+    const nlohmann::json& order = (*found)["order"];
+    if (!order.is_string()) refuse(fmt::format("{}.order must be text", side));
+    plan.order = order.get<std::string>();
+    return plan;
+  }
+
+ private:
+  static bool has(const nlohmann::json& side, const char* key) {
+    const auto found = side.find(key);
+    return found != side.end() && !found->is_null();
+  }
+
+  int size(const nlohmann::json& side, const std::string& name, const char* key) const {
+    constexpr std::int64_t kMost = 1'000'000'000;
+    if (!has(side, key)) refuse(fmt::format("{}.{} is missing", name, key));
+    const nlohmann::json& value = side[key];
+    // The JSON library reads a number beyond the signed range as a negative one.
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > kMost)
+      refuse(fmt::format("{}.{} is not a valid size", name, key));
+    return value.get<int>();
+  }
+
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw FormatError(display(file_), fmt::format("parallel_merge {}", why));
+  }
+
+  const nlohmann::json& json_;
+  const std::string& file_;
 };
 
 class GraphCommand final : public Command {
@@ -154,13 +287,25 @@ class GraphCommand final : public Command {
  private:
   static constexpr std::string_view kNameOfToday = "graph_visualize";
 
+  /// Reads compare.json of the releases 8.x.
   void take_request() {
-    const GraphRequest request = read_graph_request(request_);
-    options_.target = request.target;
-    options_.golden = request.golden;
-    if (!request.golden.empty()) options_.pair.print_rows |= request.print_rows;
-    plans_ = request.plans;
-    if (!plans_.empty() && merge_.given())
+    const pairing::RequestFile request(request_);
+    // A null means the same as a missing key.
+    const auto path_at = [&](const char* key) {
+      const auto found = request.json().find(key);
+      return found != request.json().end() && found->is_null() ? std::string() : request.text(key, false);
+    };
+    options_.target = path_at("npu_path");
+    if (options_.target.empty()) throw FormatError(display(request_), "Missing npu_path");
+    options_.golden = path_at("bench_path");
+    const bool print_rows = request.flag("is_print_compare_log", true);
+    if (!options_.golden.empty()) options_.pair.print_rows |= print_rows;
+    const auto merge = request.json().find("parallel_merge");
+    if (merge == request.json().end() || merge->is_null()) return;
+    const MergeRequest sides(*merge, request_);
+    plans_.push_back(sides.plan("npu"));
+    if (!options_.golden.empty()) plans_.push_back(sides.plan("bench"));
+    if (merge_.given())
       throw UsageError(
           "parallel_merge of compare.json says how the model was split: leave out --rank_size, --tp and "
           "--pp");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The destination of graphs: a database, or the files of releases 8.x.
+// The destination of graphs: a database, or the files of releases 8.x; the options of a run.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,24 @@
 #include "graph/config.hpp"
 #include "graph/data/node_source.hpp"
 #include "graph/edges.hpp"
+#include "graph/pair/graph_pair.hpp"
 #include "graph/plan.hpp"
 
 namespace msprobe::graph {
 
-struct GraphOptions;
+struct GraphOptions {
+  std::string target;
+  std::string golden;  // empty: nothing is compared
+  std::string output;
+  bool as_vis = false;        // write the files of releases 8.x, not a database
+  bool whole_stacks = false;  // in such files
+  bool overflow_check = false;
+  DataOptions data;
+  PairOptions pair;
+  bool origins = true;  // of two runs: judge where the errors of nodes come from
+
+  bool compares() const { return !golden.empty(); }
+};
 
 /// The calls that an observer gets while a graph is written, in the order of its nodes.
 struct GraphObserver {

@@ -13,7 +13,6 @@
 #include "fuzz_graph_ranks.hpp"
 #include "fuzz_target.hpp"
 #include "graph/build.hpp"
-#include "graph/merge/build_merged.hpp"
 #include "support/error.hpp"
 #include "support/output_file.hpp"
 

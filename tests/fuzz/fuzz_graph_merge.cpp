@@ -11,7 +11,7 @@
 #include "fuzz_facts.hpp"
 #include "fuzz_graph_ranks.hpp"
 #include "fuzz_target.hpp"
-#include "graph/merge/build_merged.hpp"
+#include "graph/build.hpp"
 #include "support/error.hpp"
 
 namespace msprobe {

@@ -166,12 +166,6 @@ class ItemWriter {
 
 }  // namespace
 
-std::string_view ItemText::member(std::string_view name) const {
-  const auto found = std::find_if(members.rbegin(), members.rend(),
-                                  [&](const auto& member) { return member.first == name; });
-  return found == members.rend() ? std::string_view() : found->second;
-}
-
 std::string rounded_text(double value) {
   std::string text = python_repr(value);
   if (!std::isfinite(value)) return text;

@@ -40,9 +40,6 @@ struct ItemText {
   bool output = false;
   bool closed = false;  // the item takes no results of a comparison
   TextMembers members;
-
-  /// The value of a member; empty if the item has no such member.
-  std::string_view member(std::string_view name) const;
 };
 
 /// A number with more than six decimals, perhaps a percentage, is shortened to six; other texts stay.

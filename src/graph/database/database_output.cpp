@@ -11,7 +11,6 @@
 
 #include "database/output_database.hpp"
 #include "graph/edges.hpp"
-#include "graph/options.hpp"
 #include "graph/output.hpp"
 #include "support/json_writer.hpp"
 #include "support/output_file.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/merge/build_merged.hpp"
+#include "graph/build.hpp"
 
 #include <fmt/format.h>
 
@@ -8,19 +8,25 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "dump/entry.hpp"
 #include "dump/side.hpp"
 #include "dump/tree.hpp"
-#include "graph/merge/json_export.hpp"
 #include "graph/merge/merge_ranks.hpp"
 #include "graph/merge/merged_source.hpp"
-#include "graph/merge/split_items.hpp"
+#include "graph/merge/node_content.hpp"
 #include "graph/pair/graph_pair.hpp"
 #include "pairing/joins.hpp"
+#include "support/byte_source.hpp"
 #include "support/error.hpp"
 #include "support/folder.hpp"
+#include "support/json_writer.hpp"
 #include "support/output_file.hpp"
+#include "support/parallel.hpp"
 #include "support/progress.hpp"
 #include "support/text.hpp"
 
@@ -40,11 +46,96 @@ std::map<std::int64_t, std::string> steps_of(const std::string& folder) {
   return steps;
 }
 
+/// The number of nodes in a block: memory never holds the data of all ranks at once.
+constexpr std::size_t kNodesOfBlock = 4096;
+
+/// A node's entry for the file, and the data that its ranks hold.
+struct MadeEntry {
+  std::string text;
+  SplitContent split;
+};
+
+void add_parts(pairing::Joins& joins, const SplitContent& split, const MergeGraph& graph, NodeIndex index,
+               const std::unordered_map<const MergeRank*, std::uint32_t>& numbers) {
+  const MergeNode& node = graph.node(index);
+  const dump::Side& main = split.content->items.side;
+  bool sum = node.joint && node.joint->reduced != kNoNode;
+  for (std::size_t k = 0; k < main.items.size(); ++k) {
+    std::vector<const dump::Item*> partners;
+    if (!sum || main.items[k].state != dump::State::output) {
+      partners = split.partners(k);
+    } else {
+      sum = false;  // the entry has it as its first output
+    }
+    joins.add_part(numbers.at(&rank_of(node, main.items[k])), main, main.items[k]);
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      const MergedData::Partner& partner = node.joint->partners[i];
+      joins.add_part(numbers.at(&rank_of(partner.graph->node(partner.node), *partners[i])),
+                     split.others[i]->items.side, *partners[i]);
+    }
+    joins.end_item();
+  }
+}
+
+/// The data of the first rank, with the data that the other ranks hold.
+struct SplitItems {
+  dump::Side items;
+  std::shared_ptr<pairing::Joins> joins;
+};
+
+SplitItems split_items(const MergedSource& source, const std::vector<MergeRank>& ranks) {
+  const MergeGraph& graph = source.graph();
+  std::vector<pairing::Joins::JoinedRank> names;
+  std::unordered_map<const MergeRank*, std::uint32_t> numbers;
+  for (const MergeRank& rank : ranks) {
+    numbers[&rank] = static_cast<std::uint32_t>(names.size());
+    names.push_back({rank.number, rank.graph.folder + "/dump_tensor_data"});
+  }
+  SplitItems split;
+  split.joins = std::make_shared<pairing::Joins>(std::move(names));
+  const RankGraph& main = graph.main_rank().graph;
+  JsonWriter json;  // a dump.json
+  json.open_object();
+  json.member("task", main.header.task);
+  json.member("level", main.header.level);
+  json.member("framework", main.header.framework);
+  json.open_object("data");
+  std::vector<MadeEntry> entries(kNodesOfBlock);
+  const std::size_t size = source.tree().size();
+  for (std::size_t begin = 0; begin < size; begin += kNodesOfBlock) {
+    const std::size_t count = std::min(kNodesOfBlock, size - begin);
+    parallel_blocks(count, [&](std::size_t i) {
+      const NodeIndex node = source.origin(static_cast<NodeIndex>(begin + i));
+      if (node == kNoNode) return;
+      const std::unique_ptr<MergedData>& joint = graph.node(node).joint;
+      entries[i].split = split_content(graph.node(node), joint.get());
+      if (!entries[i].split.content) return;
+      const bool sum = joint && joint->reduced != kNoNode;
+      dump::append_json(entries[i].text,
+                        sum ? joined_content(graph, node).content->entry : entries[i].split.content->entry, 0,
+                        0, 0);
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto node = static_cast<NodeIndex>(begin + i);
+      const MadeEntry made = std::exchange(entries[i], {});
+      if (made.text.empty()) continue;
+      json.key(source.tree().name(node));
+      json.raw(made.text);
+      add_parts(*split.joins, made.split, graph, source.origin(node), numbers);
+    }
+  }
+  json.close();
+  json.close();
+  split.items = dump::load_side(*memory_source(json.take(), main.json->name()));
+  return split;
+}
+
 /// A merged graph, and the data of its nodes for the comparison.
 struct MergedGraph {
   MergedSource source;
-  dump::Side items;
-  std::shared_ptr<pairing::Joins> joins;
+  SplitItems split;
+
+  GraphSide side() { return {source, source.own_tree(), std::move(split.items), nullptr, split.joins}; }
 };
 
 /// Reading and merging counts for half of the work.
@@ -143,13 +234,11 @@ class MergedRun {
       PairOptions pair_options = options_.pair;
       pair_options.pairing = NodePairing::calls;
       pair_options.across_ranks = true;
-      const GraphPair pair(
-          {target.source, target.source.own_tree(), std::move(target.items), nullptr, target.joins},
-          {golden.source, golden.source.own_tree(), std::move(golden.items), nullptr, golden.joins}, task,
-          pair_options, pairing::default_rules(), job_.history(place.rank));
+      const GraphPair pair(target.side(), golden.side(), task, pair_options, pairing::default_rules(),
+                           job_.history(place.rank));
       if (task != ComparedBy::structure) {
-        target.source.follow(target.joins, pair.result().target);
-        golden.source.follow(golden.joins, pair.result().golden);
+        target.source.follow(target.split.joins, pair.result().target);
+        golden.source.follow(golden.split.joins, pair.result().golden);
       }
       job_.output().begin(place);
       job_.write(place, pair, kBeforeWriting);
@@ -157,15 +246,13 @@ class MergedRun {
   }
 
   MergedGraph graph_of(const MergedRanks& merged, std::size_t number) const {
-    MergedGraph graph{MergedSource(merged.graphs[number], options_.data, options_.overflow_check), {}, {}};
-    SplitItems split = split_items(graph.source, merged.ranks);
-    graph.items = std::move(split.items);
-    graph.joins = std::move(split.joins);
+    MergedGraph graph{MergedSource(merged.graphs[number], options_.data, options_.overflow_check), {}};
+    graph.split = split_items(graph.source, merged.ranks);
     return graph;
   }
 
   ComparedBy task_of(const MergedGraph& target, const MergedGraph& golden) {
-    const ComparedBy task = compared_by(target.items, golden.items);
+    const ComparedBy task = compared_by(target.split.items, golden.split.items);
     if (task == ComparedBy::md5) {
       throw UsageError(display(options_.target) +
                        ": checksums of parts say nothing about the whole; ranks that recorded "

@@ -82,15 +82,7 @@ class FreeApiGatherer {
     const NodeIndex copy = main_.copy(other, index);
     main_.rename(copy, std::move(name));
     main_.attach(copy, gathered);
-    name_apis_by_rank(copy);
-  }
-
-  void name_apis_by_rank(NodeIndex top) {
-    for (const NodeIndex each : main_.below(top)) {
-      const MergeNode& node = main_.node(each);
-      if (node.type != NodeType::api || is_name_with_rank(node.name) || node.own.rank == nullptr) continue;
-      main_.rename(each, name_with_rank(node.name, node.own.rank->number));
-    }
+    main_.name_apis_by_rank(copy);
   }
 
   /// Sorts by the number after `_Rank`.

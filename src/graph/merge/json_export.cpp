@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/merge/json_export.hpp"
-
 #include <unordered_map>
 #include <utility>
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
+#include "graph/merge/merged_source.hpp"
 #include "graph/merge/node_content.hpp"
 #include "support/json_writer.hpp"
 

@@ -75,9 +75,12 @@ void MergeGraph::attach(NodeIndex child, NodeIndex parent) {
   nodes_[parent].children.push_back(child);
 }
 
-void MergeGraph::detach(NodeIndex child) {
-  std::erase(nodes_[nodes_[child].parent].children, child);
-  nodes_[child].parent = kNoNode;
+void MergeGraph::name_apis_by_rank(NodeIndex top) {
+  for (const NodeIndex each : below(top)) {
+    const MergeNode& node = nodes_[each];
+    if (node.type == NodeType::api && !is_name_with_rank(node.name) && node.own.rank != nullptr)
+      rename(each, name_with_rank(node.name, node.own.rank->number));
+  }
 }
 
 std::vector<NodeIndex> MergeGraph::below(NodeIndex index) const {

@@ -77,10 +77,11 @@ class MergeGraph {
   /// Copies the node and all below it from another graph, without a place in the tree.
   NodeIndex copy(const MergeGraph& from, NodeIndex index);
   void attach(NodeIndex child, NodeIndex parent);
-  /// Removes the node from the children of its parent.
-  void detach(NodeIndex child);
   /// Parents of layers that were joined.
   std::vector<NodeIndex> joined_parents;
+
+  /// Gives the operations of a copied part the numbers of their ranks.
+  void name_apis_by_rank(NodeIndex top);
 
   /// The node and all below it, parents first.
   std::vector<NodeIndex> below(NodeIndex index) const;
@@ -112,5 +113,10 @@ std::vector<NodeIndex> namesakes(const MergeGraph& graph, const MergeGraph& othe
 /// The name with `_rank{number}` after the name of the operation: `Torch.square_rank1.0.forward`.
 std::string name_with_rank(std::string_view name, std::int64_t rank);
 bool is_name_with_rank(std::string_view name);
+
+/// Is the node a module of the model?
+inline bool is_of_model(const MergeNode& node) {
+  return node.type == NodeType::module && node.name != "optimizer" && node.name != "clip_grad";
+}
 
 }  // namespace msprobe::graph

@@ -3,9 +3,11 @@
 // group receives the nodes of the others.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/merge/merge_graph.hpp"
@@ -27,5 +29,17 @@ void join_stages(const MergeGroup& group);
 
 /// Joins the layers of a graph whose stages each hold several parts (chunks) of the model.
 void join_chunks(MergeGraph& graph, int chunks);
+
+/// The number of a layer in the name of a module: `layers.3.`, `layer.3.`.
+struct LayerNumber {
+  std::size_t begin = std::string_view::npos;  // of the digits
+  std::size_t end = 0;
+  explicit operator bool() const { return begin != std::string_view::npos; }
+};
+/// The first layer number at or after `from`.
+LayerNumber find_layer(std::string_view name, std::size_t from = 0);
+
+/// The name with that number in place of the first one of a layer.
+std::string with_layer(std::string_view name, std::size_t number);
 
 }  // namespace msprobe::graph

@@ -2,6 +2,7 @@
 // The graph of several ranks in one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "graph/data/node_source.hpp"
 #include "graph/merge/merge_graph.hpp"
 #include "pairing/joins.hpp"
+#include "support/output_file.hpp"
 
 namespace msprobe::graph {
 
@@ -39,11 +41,16 @@ class MergedSource final : public NodeSource {
   std::shared_ptr<const MergeGraph> graph_;
   DataOptions options_;
   bool overflow_check_ = false;
-  bool first_rank_levels_ = false;
   model_tree::ModelTree tree_;
   std::vector<NodeIndex> origins_;  // by node of the tree
   std::shared_ptr<const pairing::Joins> joins_;
   std::vector<std::uint32_t> first_items_;  // by node of the tree; UINT32_MAX: it has none
 };
+
+/// Writes a merged model as a dump: construct.json, dump.json and stack.json (docs/rules.md, "A merged model
+/// as JSON"). Creates the folder of a rank and adds its three files, which have no names yet. Returns the
+/// number of nodes. Throws IoError, FormatError.
+std::size_t export_json(const MergedSource& source, const std::string& folder,
+                        std::vector<OutputFile>& files);
 
 }  // namespace msprobe::graph

@@ -16,6 +16,10 @@
 
 namespace msprobe::graph {
 
+/// Reads an entry and returns the number of its bytes in the file; 0, and an empty `entry`, if there is no
+/// such entry. Throws IoError, FormatError.
+std::uint64_t read_place(const MergeNode::RankEntry& place, dump::Entry& entry);
+
 struct NodeContent {
   dump::Entry entry;
   dump::EntryItems items;

@@ -12,7 +12,7 @@
 
 #include "dump/communication.hpp"
 #include "dump/names.hpp"
-#include "graph/merge/entry_edit.hpp"
+#include "graph/merge/node_content.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
 

@@ -12,11 +12,33 @@
 #include <utility>
 #include <vector>
 
-#include "graph/merge/layer_names.hpp"
 #include "graph/merge/merge_steps.hpp"
 #include "graph/merge/node_content.hpp"
+#include "support/ascii.hpp"
 
 namespace msprobe::graph {
+
+LayerNumber find_layer(std::string_view name, std::size_t from) {
+  constexpr std::string_view kLayer = "layer";
+  for (std::size_t at = name.find(kLayer, from); at != std::string_view::npos;
+       at = name.find(kLayer, at + 1)) {
+    std::size_t begin = at + kLayer.size();
+    if (begin < name.size() && name[begin] == 's') ++begin;
+    if (begin >= name.size() || name[begin++] != '.') continue;
+    std::size_t end = begin;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    if (end > begin && end < name.size() && name[end] == '.') return {begin, end};
+  }
+  return {};
+}
+
+std::string with_layer(std::string_view name, std::size_t number) {
+  std::string out(name);
+  if (const LayerNumber layer = find_layer(name))
+    out.replace(layer.begin, layer.end - layer.begin, std::to_string(number));
+  return out;
+}
+
 namespace {
 
 bool is_backward(std::string_view name) {
@@ -49,7 +71,8 @@ class StageJoiner {
       }
     }
     // The loop visits the children of a node before the nodes that follow it.
-    std::vector<NodeIndex> open = tops();
+    std::vector<NodeIndex> open = main_.node(kRoot).children;
+    std::erase_if(open, [&](NodeIndex top) { return !is_of_model(main_.node(top)); });
     std::reverse(open.begin(), open.end());
     while (!open.empty()) {
       const NodeIndex index = open.back();
@@ -73,15 +96,6 @@ class StageJoiner {
     NodeIndex node = kNoNode;  // of that graph
     bool joined = false;       // the first rank has a node of this name
   };
-
-  std::vector<NodeIndex> tops() const {
-    std::vector<NodeIndex> tops = main_.node(kRoot).children;
-    std::erase_if(tops, [&](NodeIndex top) {
-      const MergeNode& node = main_.node(top);
-      return node.type != NodeType::module || node.name == "optimizer" || node.name == "clip_grad";
-    });
-    return tops;
-  }
 
   /// The graphs that also have the module; empty if the module is not to be compared.
   std::vector<std::size_t> others_with(NodeIndex index) const {
@@ -132,19 +146,14 @@ class StageJoiner {
   /// Adds the children that the first rank does not have.
   void add_children(NodeIndex index, const std::vector<std::size_t>& others) {
     for (const std::size_t i : others) {
-      for (const NodeIndex child : children_of(i, index)) {
+      for (const NodeIndex child : group_[i + 1]->node(found_[i][index]).children) {
         const std::string_view name = group_[i + 1]->node(child).name;
         const NodeIndex here = main_.find(name);
-        const bool missing = here == kNoNode || main_.node(here).parent != index;
-        if (missing) {
-          add(index, i, child, false);
-          if (find_layer(name)) main_.joined_parents.push_back(index);
-        }
+        if (here != kNoNode && main_.node(here).parent == index) continue;
+        add(index, i, child, false);
+        if (find_layer(name)) main_.joined_parents.push_back(index);
       }
     }
-  }
-  const std::vector<NodeIndex>& children_of(std::size_t i, NodeIndex index) const {
-    return group_[i + 1]->node(found_[i][index]).children;
   }
 
   /// A module that holds layers of all stages gets the inputs of the first stage and the outputs of the last
@@ -168,20 +177,15 @@ class StageJoiner {
         const MergeNode& node = group_[i + 1]->node(top);
         if (node.type == NodeType::collection) continue;
         const NodeIndex here = main_.find(node.name);
-        const bool lacks = here == kNoNode || is_other_call(here, node);
-        if (lacks) add(kRoot, i, top, false);
-        if (!lacks && node.name == "optimizer") add_optimizer_steps(i, here, node);
+        // An operation of another stage has the same name by chance.
+        const bool lacks = here == kNoNode || node.type == NodeType::api || main_.node(here).parent != kRoot;
+        if (lacks) {
+          add(kRoot, i, top, false);
+        } else if (node.name == "optimizer") {
+          for (const NodeIndex child : node.children) add(here, i, child, false);
+        }
       }
     }
-  }
-
-  /// Is the node an operation of another stage that has the same name by chance?
-  bool is_other_call(NodeIndex here, const MergeNode& node) const {
-    return node.type == NodeType::api || main_.node(here).parent != kRoot;
-  }
-
-  void add_optimizer_steps(std::size_t i, NodeIndex here, const MergeNode& optimizer) {
-    for (const NodeIndex child : optimizer.children) add(here, i, child, false);
   }
 
   void place(NodeIndex parent, std::vector<Added>& added) {
@@ -195,22 +199,14 @@ class StageJoiner {
       return std::tie(a_rest, a_graph, a.place) < std::tie(b_rest, b_graph, b.place);
     });
     std::vector<NodeIndex> copies;
-    for (const Added& each : added) copies.push_back(copy(each));
+    for (const Added& each : added) {
+      copies.push_back(main_.copy(*group_[each.graph + 1], each.node));
+      main_.name_apis_by_rank(copies.back());
+    }
     auto& children = main_.node(parent).children;
     children.insert(backward ? children.begin() : children.end(), copies.begin(), copies.end());
     for (const NodeIndex each : copies) main_.node(each).parent = parent;
     number_layers(main_, parent, {copies.begin(), copies.end()});
-  }
-
-  NodeIndex copy(const Added& added) {
-    const MergeGraph& from = *group_[added.graph + 1];
-    const NodeIndex top = main_.copy(from, added.node);
-    for (const NodeIndex each : main_.below(top)) {
-      const MergeNode& node = main_.node(each);
-      if (node.type == NodeType::api && !is_name_with_rank(node.name))
-        main_.rename(each, name_with_rank(node.name, node.own.rank->number));
-    }
-    return top;
   }
 
   MergeGraph& main_;
@@ -299,8 +295,7 @@ class ChunkJoiner {
     for (const NodeIndex child : moved) {
       graph_.node(child).parent = to;
       moved_.insert(child);
-      for (const NodeIndex each : graph_.below(child))
-        graph_.rename(each, in_chunk_zero(graph_.node(each).name));
+      rename_below(child);
     }
   }
   std::string in_chunk_zero(std::string_view name) const {

@@ -93,9 +93,7 @@ class TensorParallelMerger {
 
   bool is_merged(NodeIndex index) const {
     const MergeNode& node = main_.node(index);
-    if (node.parent == kNoNode || is_communication(node.name)) return false;
-    const MergeNode& parent = main_.node(node.parent);
-    return parent.type == NodeType::module && parent.name != "optimizer" && parent.name != "clip_grad";
+    return node.parent != kNoNode && !is_communication(node.name) && is_of_model(main_.node(node.parent));
   }
 
   std::vector<std::int64_t> ranks_of(const MergeNode& node) const {
@@ -246,10 +244,7 @@ class TensorParallelMerger {
         if (found_[i][index] != kNoNode) here[found_[i][index]] = index;
       }
       for (const NodeIndex parent : other.below(kRoot)) {
-        const MergeNode& node = other.node(parent);
-        if (here[parent] != kNoNode && node.type == NodeType::module && node.name != "optimizer" &&
-            node.name != "clip_grad")
-          take_in_children(other, parent, here);
+        if (here[parent] != kNoNode && is_of_model(other.node(parent))) take_in_children(other, parent, here);
       }
     }
   }

@@ -13,7 +13,6 @@
 
 #include "dump/entry.hpp"
 #include "dump/member_stream.hpp"
-#include "graph/options.hpp"
 #include "graph/output.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/vis/short_stack.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/merge/layer_names.hpp"
+#include "graph/merge/merge_steps.hpp"
 #include "graph/merge/merge_graph.hpp"
 #include "graph/merge/parallel_plan.hpp"
 #include "support/error.hpp"
