@@ -92,8 +92,6 @@ std::string words_of(RowRule rule, const RankResult& result, std::size_t index) 
       return "Paired by content: two code bases.";
     case RowRule::unknown:
       return words_of_unknown(result, row);
-    case RowRule::remark:
-      return result.metrics[index].messages.front();
     case RowRule::not_measured:
       return result.metrics[index].messages.back();
     case RowRule::not_joined:
@@ -141,6 +139,7 @@ std::string words_of(RowRule rule, const RankResult& result, std::size_t index) 
     case RowRule::left_out:
       return fmt::format("Not compared: --first stopped after {}.",
                          result.target.text(result.target.apis[result.entries_reached - 1].name));
+    case RowRule::remark:  // has the words of the metrics
     case RowRule::no_checksum:
       break;
   }
@@ -151,9 +150,8 @@ std::vector<std::string> messages_of(const RankResult& result, std::size_t index
   std::vector<std::string> messages;
   result.findings(index).each([&](RowRule rule) {
     if (rule == RowRule::remark) {
-      const measuring::TensorMetrics& metrics = result.metrics[index];
-      const std::size_t remarks = metrics.messages.size() - (metrics.failed ? 1 : 0);
-      for (std::size_t i = 0; i < remarks; ++i) messages.push_back(metrics.messages[i]);
+      const std::vector<std::string>& all = result.metrics[index].messages;
+      messages.insert(messages.end(), all.begin(), all.end() - (result.metrics[index].failed ? 1 : 0));
       return;
     }
     std::string words = words_of(rule, result, index);

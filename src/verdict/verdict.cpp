@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "dump/names.hpp"
@@ -66,19 +66,13 @@ class RowJudge {
 
   void run() {
     if (!python_.unmatched_pass) explain_unmatched();
-    if (rank_.consistent) {
-      judge_scattered();
-      return;
-    }
     // Entries are judged independently.
-    const std::vector<std::size_t> begins = first_rows();
+    const std::vector<std::vector<std::size_t>> entries = rows_by_entry();
     constexpr std::size_t kTogether = 512;
-    parallel_for((begins.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
+    parallel_for((entries.size() + kTogether - 1) / kTogether, [&](std::size_t block) {
       RowJudge judge(*this);
-      std::vector<std::size_t> rows;
-      for (std::size_t i = block * kTogether; i < std::min(begins.size(), (block + 1) * kTogether); ++i) {
-        judge.judge_rows(begins[i], rows);
-      }
+      const std::size_t end = std::min(entries.size(), (block + 1) * kTogether);
+      for (std::size_t i = block * kTogether; i < end; ++i) judge.judge_rows(entries[i]);
     });
   }
 
@@ -87,43 +81,22 @@ class RowJudge {
   const dump::Side& golden() const { return rank_.golden; }
 
   /// If two orders were merged, the rows of an entry may be scattered.
-  void judge_scattered() {
-    std::vector<std::uint32_t> order;
-    std::unordered_map<std::uint32_t, std::vector<std::size_t>> rows;
-    for (std::size_t i = 0; i < rank_.rows.size(); ++i) {
-      const Item* item = rank_.find_target(rank_.rows[i]);
-      if (item == nullptr) continue;
-      std::vector<std::size_t>& of_entry = rows[item->api];
-      if (of_entry.empty()) order.push_back(item->api);
-      of_entry.push_back(i);
-    }
-    for (const std::uint32_t api : order) judge_api(api, rows.at(api));
-  }
-
-  /// The first row of each entry.
-  std::vector<std::size_t> first_rows() const {
-    std::vector<std::size_t> begins;
-    const Item* before = nullptr;
+  std::vector<std::vector<std::size_t>> rows_by_entry() const {
+    std::vector<std::vector<std::size_t>> entries(target().apis.size());
     for (std::size_t i = 0; i < rank_.rows.size(); ++i) {
       const Item* const item = rank_.find_target(rank_.rows[i]);
-      if (item != nullptr && (before == nullptr || before->api != item->api)) begins.push_back(i);
-      before = item;
+      if (item == nullptr) continue;
+      if (entries[item->api].empty()) entries[item->api].reserve(target().apis[item->api].count);
+      entries[item->api].push_back(i);
     }
-    return begins;
+    std::erase_if(entries, [](const auto& rows) { return rows.empty(); });
+    return entries;
   }
 
-  void judge_rows(std::size_t begin, std::vector<std::size_t>& rows) {
-    const std::uint32_t api = rank_.find_target(rank_.rows[begin])->api;
-    rows.clear();
-    for (std::size_t i = begin; i < rank_.rows.size() && belongs_to(rank_.rows[i], api); ++i)
-      rows.push_back(i);
+  void judge_rows(const std::vector<std::size_t>& rows) {
+    const std::uint32_t api = rank_.target_item(rank_.rows[rows.front()]).api;
     if (api < rank_.entries_reached) return judge_api(api, rows);
     for (const std::size_t i : rows) out_.findings[i].add(RowRule::left_out);
-  }
-
-  bool belongs_to(const Pair& row, std::uint32_t api) const {
-    const Item* item = rank_.find_target(row);
-    return item != nullptr && item->api == api;
   }
 
   void explain_unmatched() {
@@ -187,12 +160,11 @@ class RowJudge {
     const bool judged = statistics ? input_norm_error_ < rules_.norm_error_input_below
                                    : smallest(inputs_, kOneThousandth) > rules_.ratio_input_above ||
                                          smallest(inputs_, kCosine) > rules_.cosine_input_above;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const bool known =
-          statistics ? !std::isnan(output_norm_errors_[i]) : metric(outputs_[i], kCosine).has_value();
-      out_.outputs_known += known ? 1 : 0;
-      out_.outputs_judged += known && judged ? 1 : 0;
-    }
+    std::uint64_t known = 0;
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      known += statistics ? !std::isnan(output_norm_errors_[i]) : metric(outputs_[i], kCosine).has_value();
+    std::atomic_ref(out_.outputs_known) += known;
+    if (judged) std::atomic_ref(out_.outputs_judged) += known;
   }
 
   Exemption exemption_of(std::uint32_t api) const {
