@@ -144,7 +144,6 @@ class TensorCodeTable final : public report::Table {
     cells.emplace_back(report::Text{scratch.keep(code_of(found_[index]))});
     cells.emplace_back(report::Text{scratch.keep(scopes_of(found_[index]))});
   }
-  report::Severity severity(std::size_t) const override { return report::Severity::none; }
 
   std::size_t mapped() const {
     return static_cast<std::size_t>(

@@ -2,11 +2,11 @@
 #include "report/cell_text.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 
 #include "report/table.hpp"
 #include "report/writers.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::report {
@@ -77,9 +77,7 @@ void each_part(std::string_view text, Visit visit) {
 
 void append_spelled(std::string& out, const Spelled& number) {
   if (number.kind == Spelled::NumberForm::integer) {
-    std::array<char, 24> digits;
-    out.append(digits.data(),
-               std::to_chars(digits.data(), digits.data() + digits.size(), number.integer).ptr);
+    append_json_integer(out, number.integer);
     return;
   }
   append_python_repr(out, number.value);
@@ -105,7 +103,6 @@ std::vector<std::string> columns_of(std::string_view header) {
 std::string plain_text(const Cell& cell) {
   struct Print {
     std::string operator()(const Text& text) const { return std::string(text.value); }
-    std::string operator()(const Structured& text) const { return std::string(text.value); }
     std::string operator()(const Spelled& number) const {
       std::string text;
       append_spelled(text, number);

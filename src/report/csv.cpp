@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // csv as pandas writes it: minimal quoting, `\n` line ends unless others are asked for, a header and no
 // index.
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 
 #include "report/cell_text.hpp"
 #include "report/writer_parts.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::report {
@@ -45,7 +44,6 @@ struct CsvCellAppender {
   std::string& out;
 
   void operator()(const Text& text) const { append_text(out, text.value); }
-  void operator()(const Structured& text) const { append_text(out, text.value); }
   void operator()(const Spelled& number) const { append_spelled(out, number); }
   void operator()(double value) const {
     if (std::isnan(value)) {
@@ -56,10 +54,7 @@ struct CsvCellAppender {
       append_python_repr(out, value);
     }
   }
-  void operator()(std::int64_t value) const {
-    std::array<char, 24> digits;
-    out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
-  }
+  void operator()(std::int64_t value) const { append_json_integer(out, value); }
   void operator()(bool value) const { out += value ? "True" : "False"; }
 };
 

@@ -18,8 +18,7 @@ void append_string(std::string& out, std::string_view text) {
 struct JsonCellAppender {
   std::string& out;
 
-  void operator()(const Text& text) const { append_string(out, text.value); }
-  void operator()(const Structured& text) const {
+  void operator()(const Text& text) const {
     if (text.texts != nullptr) {
       append_json_list(out, *text.texts);
       return;

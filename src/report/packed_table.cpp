@@ -18,22 +18,11 @@
 namespace msprobe::report {
 namespace {
 
-/// A cell: its type and value; texts and lists by their numbers.
-struct PackedCell {
-  std::uint8_t type = 0;
-  std::uint8_t kind = 0;  // for a Spelled number
-  std::uint32_t text = 0;
-  std::uint32_t json = 0;
-  std::uint32_t list = 0;  // 0: no list
-  double real = 0;
-  std::int64_t integer = 0;
-};
-
 struct PackedRows {
   std::vector<std::string> columns;
   std::optional<std::vector<std::string>> objects;
   std::vector<Severity> severities;  // by row
-  std::string cells;                 // row by row, each cell with the bytes of its type
+  std::string cells;                 // row by row, each its type and its value; texts and lists by number
   std::vector<std::uint64_t> begins;
   std::vector<std::string> texts;
   std::vector<std::vector<std::string>> lists;
@@ -45,22 +34,6 @@ void carry(auto& packet, Carried<PackedRows> auto& rows) {
 
 enum CellType : std::uint8_t { kText, kStructured, kSpelled, kReal, kInteger, kBoolean };
 
-void carry(auto& packet, Carried<PackedCell> auto& cell) {
-  packet(cell.type);
-  switch (cell.type) {
-    case kText:
-      return packet(cell.text);
-    case kStructured:
-      return packet(cell.text, cell.json, cell.list);
-    case kSpelled:
-      return packet(cell.kind, cell.real, cell.integer);
-    case kReal:
-      return packet(cell.real);
-    default:
-      return packet(cell.integer);
-  }
-}
-
 class TablePacker {
  public:
   explicit TablePacker(const Table& table) : table_(table) {}
@@ -68,46 +41,39 @@ class TablePacker {
   PackedRows run(RowRange part) {
     rows_.columns = table_.columns();
     rows_.objects = table_.objects();
-    PacketWriter cells;
     std::vector<Cell> row;
     Scratch scratch;
     for (std::size_t i = part.first; i < part.last; ++i) {
       rows_.severities.push_back(table_.severity(i));
-      rows_.begins.push_back(cells.bytes().size());
+      rows_.begins.push_back(cells_.bytes().size());
       table_.row(i, row, scratch);
-      for (const Cell& cell : row) cells(packed(cell));
+      for (const Cell& cell : row) pack(cell);
     }
-    rows_.cells = cells.take();
+    rows_.cells = cells_.take();
     for (std::uint32_t i = 0; i < texts_.size(); ++i) rows_.texts.emplace_back(texts_.at(i));
     return std::move(rows_);
   }
 
  private:
-  PackedCell packed(const Cell& cell) {
-    PackedCell out;
-    out.type = static_cast<std::uint8_t>(cell.index());
+  void pack(const Cell& cell) {
     if (const auto* text = std::get_if<Text>(&cell)) {
-      out.text = texts_.intern(text->value);
-    } else if (const auto* structured = std::get_if<Structured>(&cell)) {
-      out.text = texts_.intern(structured->value);
-      out.json = texts_.intern(structured->json);
-      if (structured->texts != nullptr) out.list = list(structured->texts);
+      const bool plain = text->json.empty() && text->texts == nullptr;
+      cells_(plain ? kText : kStructured, texts_.intern(text->value));
+      if (!plain) cells_(texts_.intern(text->json), list(text->texts));
     } else if (const auto* number = std::get_if<Spelled>(&cell)) {
-      out.kind = static_cast<std::uint8_t>(number->kind);
-      out.real = number->value;
-      out.integer = number->integer;
+      cells_(kSpelled, number->kind, number->value, number->integer);
     } else if (const auto* real = std::get_if<double>(&cell)) {
-      out.real = *real;
+      cells_(kReal, *real);
     } else if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
-      out.integer = *integer;
+      cells_(kInteger, *integer);
     } else {
-      out.integer = std::get<bool>(cell) ? 1 : 0;
+      cells_(kBoolean, std::get<bool>(cell));
     }
-    return out;
   }
 
-  /// The number of a list, counted from 1. Many rows refer to the same list.
+  /// The number of a list, counted from 1; 0 without a list. Many rows refer to the same list.
   std::uint32_t list(const std::vector<std::string>* texts) {
+    if (texts == nullptr) return 0;
     const auto [place, is_new] = lists_.try_emplace(texts, static_cast<std::uint32_t>(lists_.size() + 1));
     if (is_new) rows_.lists.push_back(*texts);
     return place->second;
@@ -115,6 +81,7 @@ class TablePacker {
 
   const Table& table_;
   PackedRows rows_;
+  PacketWriter cells_;
   TextTable texts_;
   std::map<const std::vector<std::string>*, std::uint32_t> lists_;
 };
@@ -132,29 +99,38 @@ class UnpackedTable final : public Table {
     scratch.clear();
     const std::string_view all = rows_.cells;
     PacketReader packet(all.substr(std::min<std::uint64_t>(rows_.begins[index], all.size())));
-    for (std::size_t i = 0; i < rows_.columns.size(); ++i) {
-      PackedCell cell;
-      packet(cell);
-      cells.push_back(unpacked(cell));
-    }
+    for (std::size_t i = 0; i < rows_.columns.size(); ++i) cells.push_back(next(packet));
   }
 
  private:
-  Cell unpacked(const PackedCell& cell) const {
-    switch (cell.type) {
+  Cell next(PacketReader& packet) const {
+    CellType type = kText;
+    std::uint32_t text = 0;
+    std::uint32_t json = 0;
+    std::uint32_t list = 0;
+    Spelled number;
+    bool flag = false;
+    packet(type);
+    switch (type) {
       case kText:
-        return Text{known(rows_.texts, cell.text)};
+        packet(text);
+        return Text{known(rows_.texts, text)};
       case kStructured:
-        return Structured{known(rows_.texts, cell.text), known(rows_.texts, cell.json),
-                          cell.list == 0 ? nullptr : &known(rows_.lists, cell.list - 1)};
+        packet(text, json, list);
+        return Text{known(rows_.texts, text), known(rows_.texts, json),
+                    list == 0 ? nullptr : &known(rows_.lists, list - 1)};
       case kSpelled:
-        return Spelled{static_cast<Spelled::NumberForm>(cell.kind), cell.real, cell.integer};
+        packet(number.kind, number.value, number.integer);
+        return number;
       case kReal:
-        return cell.real;
+        packet(number.value);
+        return number.value;
       case kInteger:
-        return cell.integer;
+        packet(number.integer);
+        return number.integer;
       default:
-        return cell.integer != 0;
+        packet(flag);
+        return flag;
     }
   }
 

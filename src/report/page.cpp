@@ -32,21 +32,16 @@ std::string base64(std::string_view bytes) {
 }
 
 /// The policy lists the hash of each script and style; the browser then refuses all others.
-std::string policy_source(const PagePart& part) {
-  std::string hash;
-  for (std::size_t i = 0; i + 1 < part.sha256.size(); i += 2) {
-    hash += static_cast<char>(std::stoi(std::string(part.sha256.substr(i, 2)), nullptr, 16));
+std::string hashes_of(std::span<const PagePart> parts) {
+  std::string sources;
+  for (const PagePart& part : parts) {
+    std::string hash;
+    for (std::size_t i = 0; i + 1 < part.sha256.size(); i += 2) {
+      hash += static_cast<char>(std::stoi(std::string(part.sha256.substr(i, 2)), nullptr, 16));
+    }
+    sources += " 'sha256-" + base64(hash) + "'";
   }
-  return " 'sha256-" + base64(hash) + "'";
-}
-
-std::string policy(const Page& page) {
-  std::string styles;
-  for (const PagePart& style : page.styles) styles += policy_source(style);
-  std::string scripts;
-  for (const PagePart& script : page.scripts) scripts += policy_source(script);
-  return "default-src 'none'; script-src" + scripts + "; style-src" + styles +
-         "; img-src data:; base-uri 'none'; form-action 'none'";
+  return sources;
 }
 
 }  // namespace
@@ -83,14 +78,18 @@ void write_page(const Page& page, const std::function<void()>& write_data, const
     sink(rest.substr(0, at));
     rest.remove_prefix(at + mark.size());
   };
+  const auto put = [&](std::span<const PagePart> parts, const std::string& element) {
+    for (const PagePart& part : parts) {
+      sink("<" + element + ">");
+      sink(part.text);
+      sink("</" + element + ">\n");
+    }
+  };
   upto("{{policy}}");
-  sink(policy(page));
+  sink("default-src 'none'; script-src" + hashes_of(page.scripts) + "; style-src" + hashes_of(page.styles) +
+       "; img-src data:; base-uri 'none'; form-action 'none'");
   upto("{{styles}}");
-  for (const PagePart& style : page.styles) {
-    sink("<style>");
-    sink(style.text);
-    sink("</style>\n");
-  }
+  put(page.styles, "style");
   upto("{{text}}");
   std::string text;
   append_xml_text(text, page.text);
@@ -98,11 +97,7 @@ void write_page(const Page& page, const std::function<void()>& write_data, const
   upto("{{data}}");
   write_data();
   upto("{{scripts}}");
-  for (const PagePart& script : page.scripts) {
-    sink("<script>");
-    sink(script.text);
-    sink("</script>\n");
-  }
+  put(page.scripts, "script");
   sink(rest);
 }
 

@@ -18,17 +18,14 @@
 
 namespace msprobe::report {
 
-/// A value as text: csv prints it unchanged, a workbook has it as a text cell. JSON writers may use a better
-/// form (below).
+/// A value as text: csv prints it unchanged, a workbook has it as a text cell. JSON writers have it quoted,
+/// unless it is itself JSON, or a list of texts.
 struct Text {
   std::string_view value;
-};
-/// Text that is itself JSON, or a list of texts: JSON writers embed it unquoted, all others use `value`.
-struct Structured {
-  std::string_view value;  // csv, xlsx
-  std::string_view json;
+  std::string_view json = {};
   const std::vector<std::string>* texts = nullptr;  // instead of `json`; any bytes
 };
+using Structured = Text;
 
 /// A number that a workbook has as text, as in the Python tool: it is computed from the numbers of both
 /// sides. Spelled as in Python, with `%` after a percentage; JSON has a string for a percentage and for a
@@ -43,7 +40,7 @@ struct Spelled {
 /// double: csv prints Python's repr, infinities with a leading blank (` inf`), NaN as `Nan`; a workbook gets
 /// a number cell, or the texts `inf`, `-inf`, `Nan`. int64: digits / number cell. bool: `True`/`False` /
 /// boolean cell. In JSON: numbers, booleans, and the strings "inf", "-inf", "Nan".
-using Cell = std::variant<Text, Structured, Spelled, double, std::int64_t, bool>;
+using Cell = std::variant<Text, Spelled, double, std::int64_t, bool>;
 
 void append_spelled(std::string& out, const Spelled& number);
 
@@ -80,7 +77,7 @@ class Table {
   /// The views in the cells are valid until `scratch` changes or the table is destroyed.
   virtual void row(std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const = 0;
   /// Colours the row in a workbook.
-  virtual Severity severity(std::size_t index) const = 0;
+  virtual Severity severity(std::size_t /*index*/) const { return Severity::none; }
   /// Additional JSON objects of one line each, which JSON writers put after the rows. Each has a `kind`; in a
   /// file of lines the rows then have one, too: `row`. Nothing: this kind of table never has such objects.
   virtual std::optional<std::vector<std::string>> objects() const { return std::nullopt; }

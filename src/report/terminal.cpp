@@ -145,15 +145,8 @@ std::string paint_safe(std::string text, Color color, bool enabled) {
 }  // namespace
 
 Color color_of(Severity severity) {
-  switch (severity) {
-    case Severity::error:
-      return Color::red;
-    case Severity::warning:
-      return Color::yellow;
-    case Severity::none:
-      break;
-  }
-  return Color::none;
+  constexpr Color kColors[] = {Color::none, Color::yellow, Color::red};
+  return kColors[static_cast<std::size_t>(severity)];
 }
 
 std::string paint(std::string_view text, Color color, bool enabled) {

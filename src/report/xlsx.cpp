@@ -16,6 +16,7 @@
 #include "report/writer_parts.hpp"
 #include "report/xml_text.hpp"
 #include "support/error.hpp"
+#include "support/json_writer.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::report {
@@ -134,21 +135,14 @@ void append_number(std::string& out, double value) {
 }
 
 /// Lines that a cell takes in the widest column, 1 if it does not have several.
-struct CellLines {
-  std::size_t operator()(const Text& text) const { return lines_of(text.value); }
-  std::size_t operator()(const Structured& text) const { return lines_of(text.value); }
-  template <typename Number>
-  std::size_t operator()(const Number&) const {
-    return 1;
-  }
-  static std::size_t lines_of(std::string_view text) {
-    if (text.find('\n') == std::string_view::npos) return 1;
-    std::size_t lines = 0;
-    for (const std::string_view line : split(text, "\n"))
-      lines += std::max<std::size_t>((line.size() + kWidest - 1) / kWidest, 1);
-    return lines;
-  }
-};
+std::size_t lines_of(const Cell& cell) {
+  const auto* text = std::get_if<Text>(&cell);
+  if (text == nullptr || text->value.find('\n') == std::string_view::npos) return 1;
+  std::size_t lines = 0;
+  for (const std::string_view line : split(text->value, "\n"))
+    lines += std::max<std::size_t>((line.size() + kWidest - 1) / kWidest, 1);
+  return lines;
+}
 
 class RowWriter {
  public:
@@ -171,17 +165,18 @@ class RowWriter {
 
   void append_row(std::string& out, std::size_t index, std::vector<Cell>& cells, Scratch& scratch) const {
     table_.row(index, cells, scratch);
-    std::array<char, 24> digits;
-    const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), index - first_row_ + 2).ptr;
-    const std::string_view number(digits.data(), static_cast<std::size_t>(end - digits.data()));
+    const std::string number = std::to_string(index - first_row_ + 2);
     const auto severity = static_cast<std::size_t>(table_.severity(index));
     const std::string_view style = wrap_lines_ ? kTopStyle.at(severity) : kRowStyle.at(severity);
     const std::string_view wrapped = wrap_lines_ ? kWrappedStyle.at(severity) : style;
     const std::string_view quoted = quote_prefix_ ? kQuotedStyle.at(severity) : std::string_view();
-    begin_row(out, number, wrap_lines_ ? lines_of(cells) : 1);
+    std::size_t lines = 1;
+    for (const Cell& cell : cells) lines = std::max(lines, wrap_lines_ ? lines_of(cell) : 1);
+    begin_row(out, number, lines);
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const CellMarkup place{openings_.at(i), number, style, quoted, wrapped};
       std::visit([&](const auto& cell) { append_cell(out, place, cell); }, cells[i]);
+      if (!std::holds_alternative<Text>(cells[i])) out += "</v></c>";
     }
     out += "</row>";
   }
@@ -195,11 +190,6 @@ class RowWriter {
     std::string_view wrapped_style;  // of text of several lines
   };
 
-  static std::size_t lines_of(const std::vector<Cell>& cells) {
-    std::size_t lines = 1;
-    for (const Cell& cell : cells) lines = std::max(lines, std::visit(CellLines{}, cell));
-    return lines;
-  }
   static void begin_row(std::string& out, std::string_view number, std::size_t lines = 1) {
     out += "<row r=\"";
     out += number;
@@ -247,32 +237,25 @@ class RowWriter {
   static void append_cell(std::string& out, const CellMarkup& place, const Text& text) {
     append_text(out, place, text.value);
   }
-  static void append_cell(std::string& out, const CellMarkup& place, const Structured& text) {
-    append_text(out, place, text.value);
-  }
   static void append_cell(std::string& out, const CellMarkup& place, const Spelled& number) {
     begin_cell(out, place, " t=\"str\"><v>");
     append_spelled(out, number);
-    out += "</v></c>";
   }
   static void append_cell(std::string& out, const CellMarkup& place, double value) {
+    begin_cell(out, place, std::isfinite(value) ? "><v>" : " t=\"str\"><v>");
     if (std::isfinite(value)) {
-      begin_cell(out, place, "><v>");
       append_number(out, value);
-      out += "</v></c>";
     } else {
-      begin_cell(out, place, " t=\"str\"><v>");
       out += std::isnan(value) ? "Nan" : value < 0 ? "-inf" : "inf";
-      out += "</v></c>";
     }
   }
   static void append_cell(std::string& out, const CellMarkup& place, std::int64_t value) {
     begin_cell(out, place, "><v>");
-    fmt::format_to(std::back_inserter(out), "{}", value);
-    out += "</v></c>";
+    append_json_integer(out, value);
   }
   static void append_cell(std::string& out, const CellMarkup& place, bool value) {
-    begin_cell(out, place, value ? " t=\"b\"><v>1</v></c>" : " t=\"b\"><v>0</v></c>");
+    begin_cell(out, place, " t=\"b\"><v>");
+    out += value ? '1' : '0';
   }
 
   const Table& table_;
@@ -284,7 +267,6 @@ class RowWriter {
 
 struct CellLength {
   std::size_t operator()(const Text& text) const { return text.value.size(); }
-  std::size_t operator()(const Structured& text) const { return text.value.size(); }
   std::size_t operator()(const Spelled& number) const {
     std::string text;
     append_spelled(text, number);

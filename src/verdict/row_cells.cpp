@@ -21,21 +21,9 @@ using measuring::ValueDifference;
 using pairing::Pair;
 using report::Cell;
 using report::Scratch;
-using report::Structured;
 using report::Text;
 
 constexpr std::array<const char*, kStatistics> kStatisticNames = {"max", "min", "mean", "l2norm"};
-
-/// The texts as a list; `append` writes each of them.
-template <typename Append>
-std::string listed(const std::vector<std::string>& texts, Append&& append) {
-  std::string out = "[";
-  for (const std::string& text : texts) {
-    if (out.size() > 1) out += ", ";
-    append(out, text);
-  }
-  return out + "]";
-}
 
 std::string json_list(const std::vector<std::string>& texts) {
   std::string out;
@@ -44,7 +32,12 @@ std::string json_list(const std::vector<std::string>& texts) {
 }
 
 std::string python_list(const std::vector<std::string>& texts) {
-  return listed(texts, [](std::string& out, const std::string& text) { out += python_repr(text); });
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ", ";
+    out += python_repr(text);
+  }
+  return out + "]";
 }
 
 std::string_view grad_text(dump::RequiresGrad requires_grad) {
@@ -57,7 +50,7 @@ Cell shape_cell(std::string_view shape) {
   const auto in_list = [](char c) {
     return (c >= '0' && c <= '9') || c == ',' || c == ' ' || c == '[' || c == ']';
   };
-  if (shape.starts_with('[') && std::ranges::all_of(shape, in_list)) return Structured{shape, shape};
+  if (shape.starts_with('[') && std::ranges::all_of(shape, in_list)) return Text{shape, shape};
   return Text{shape};
 }
 
@@ -73,6 +66,14 @@ Cell value_cell(const dump::RecordedValue& value, const TextPool& pool, Scratch&
 }
 
 }  // namespace
+
+Cell metric_cell(const measuring::TensorMetrics& metrics, std::size_t metric) {
+  // The text for each status; a scalar lacks some of the computed metrics.
+  static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
+                                                              "N/A", "N/A"};
+  return metrics.has(metric) ? Cell(metrics.value[metric])
+                             : Cell(Text{kAbsent[static_cast<std::size_t>(metrics.status)]});
+}
 
 RowCells::RowCells(const RankResult& result) : result_(result) {
   const Mode mode = result_.mode;
@@ -153,7 +154,8 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
   cells.push_back(Text{grad});
   cells.push_back(Text{bench_grad});
   static const measuring::TensorMetrics kNothingMeasured;
-  if (result_.mode == Mode::tensor) add_metrics(index ? result_.metrics[*index] : kNothingMeasured, cells);
+  for (std::size_t i = 0; result_.mode == Mode::tensor && i < measuring::kMetrics; ++i)
+    cells.push_back(metric_cell(index ? result_.metrics[*index] : kNothingMeasured, i));
   if (result_.mode == Mode::statistics) add_differences(row, cells);
   if (result_.mode == Mode::md5) {
     cells.push_back(Text{item ? checksum_text(target, *item) : "N/A"});
@@ -167,12 +169,9 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
   }
   cells.push_back(grad == bench_grad);
   cells.push_back(Text{index ? verdict_name(result_.verdict(*index)) : "N/A"});
-  if (!index || result_.findings(*index).empty()) {
-    cells.push_back(Structured{"[]", "[]"});
-  } else {
-    const std::string_view messages = scratch.keep(json_list(messages_of(result_, *index)));
-    cells.push_back(Structured{messages, messages});
-  }
+  const std::string_view messages =
+      scratch.keep(json_list(index ? messages_of(result_, *index) : std::vector<std::string>()));
+  cells.push_back(Text{messages, messages});
   if (target.stacks) add_stack(index, item, cells, scratch);
   if (result_.mode == Mode::tensor) {
     const auto name = [](const Side& side, const Item* one) {
@@ -181,7 +180,7 @@ void RowCells::fill(const Pair& row, std::optional<std::size_t> index, std::vect
     };
     const std::vector<std::string> names = {name(target, item), name(golden, bench)};
     const std::string_view list = scratch.keep(python_list(names));
-    cells.push_back(Structured{list, scratch.keep(json_list(names))});
+    cells.push_back(Text{list, scratch.keep(json_list(names))});
   }
   if (result_.diagnosis) add_diagnosis(row, index, cells, scratch);
 }
@@ -211,16 +210,6 @@ std::string_view RowCells::checksum_text(const Side& side, const Item& item) con
   return text.empty() || (none && text == kOfNothing) ? std::string_view("N/A") : text;
 }
 
-void RowCells::add_metrics(const measuring::TensorMetrics& metrics, std::vector<Cell>& cells) const {
-  // The text for each status; a scalar lacks some of the computed metrics.
-  static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
-                                                              "N/A", "N/A"};
-  for (std::size_t i = 0; i < measuring::kMetrics; ++i) {
-    cells.push_back(metrics.has(i) ? Cell(metrics.value[i])
-                                   : Cell(Text{kAbsent[static_cast<std::size_t>(metrics.status)]}));
-  }
-}
-
 void RowCells::add_differences(const Pair& row, std::vector<Cell>& cells) const {
   std::array<ValueDifference, kStatistics> differences;
   for (std::size_t i = 0; i < kStatistics; ++i) differences[i] = result_.difference(row, i);
@@ -238,7 +227,7 @@ void RowCells::add_stack(std::optional<std::size_t> index, const Item* item, std
     cells.push_back(Text{"N/A"});
     return;
   }
-  cells.push_back(Structured{scratch.keep(python_list(*frames)), {}, frames});
+  cells.push_back(Text{scratch.keep(python_list(*frames)), {}, frames});
 }
 
 }  // namespace msprobe::verdict

@@ -27,6 +27,9 @@ inline constexpr std::array<const char*, measuring::kMetrics> kMetricNames = {"C
                                                                               "One Thousandth Err Ratio",
                                                                               "Five Thousandths Err Ratio"};
 
+/// The value of a metric, or the reason why it is missing.
+report::Cell metric_cell(const measuring::TensorMetrics& metrics, std::size_t metric);
+
 /// The contents of a column; statistics and metrics have a further number.
 enum class Field : std::uint8_t {
   target_name,
@@ -78,7 +81,6 @@ class RowCells {
   /// `index` is empty for an item without a row.
   void fill(const pairing::Pair& row, std::optional<std::size_t> index, std::vector<report::Cell>& cells,
             report::Scratch& scratch) const;
-  void add_metrics(const measuring::TensorMetrics& metrics, std::vector<report::Cell>& cells) const;
   void add_differences(const pairing::Pair& row, std::vector<report::Cell>& cells) const;
   void add_stack(std::optional<std::size_t> index, const dump::Item* item, std::vector<report::Cell>& cells,
                  report::Scratch& scratch) const;

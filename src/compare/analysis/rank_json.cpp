@@ -22,7 +22,6 @@ void add_cell(JsonWriter& json, const report::Cell& cell) {
   struct Add {
     JsonWriter& json;
     void operator()(const report::Text& text) const { json.value(text.value); }
-    void operator()(const report::Structured& text) const { json.value(text.value); }
     void operator()(const report::Spelled& number) const { json.value(report::plain_text(number)); }
     void operator()(double number) const {
       if (std::isnan(number)) {

@@ -154,7 +154,6 @@ struct CellAdder {
   bool percent;  // its numbers have a unit, except the 0 of equal values
 
   void operator()(const report::Text& text) const { out.add(text.value); }
-  void operator()(const report::Structured& text) const { out.add(text.value); }
   void operator()(const report::Spelled& number) const {
     if (percent && number.kind != report::Spelled::NumberForm::percent) {
       out.add(report::plain_text(number));

@@ -261,7 +261,8 @@ TextMembers metric_members(const TensorMetrics& metrics) {
   TextMembers out;
   for (std::size_t i = 0; i < kMetricNames.size(); ++i) {
     const bool is_number = metrics.has(i) && std::isfinite(metrics.value[i]);
-    out.emplace_back(kMetricNames[i], is_number ? rounded_text(metrics.value[i]) : metric_text(metrics, i));
+    out.emplace_back(kMetricNames[i], is_number ? rounded_text(metrics.value[i])
+                                                : report::plain_text(verdict::metric_cell(metrics, i)));
   }
   return out;
 }

@@ -62,7 +62,8 @@ class MemberWriter {
 
   void put_metrics() {
     for (std::size_t i = 0; i < kMetricNames.size(); ++i)
-      put(kMetricNames[i], is_blank() ? " " : metric_text(result_.metrics[index_], i));
+      put(kMetricNames[i],
+          is_blank() ? " " : report::plain_text(verdict::metric_cell(result_.metrics[index_], i)));
   }
 
   void put_same_grad() {
@@ -83,14 +84,6 @@ class MemberWriter {
 };
 
 }  // namespace
-
-std::string metric_text(const measuring::TensorMetrics& metrics, std::size_t metric) {
-  // The text by status. If the status is `computed`, a metric is missing only for a scalar.
-  static constexpr std::array<std::string_view, 5> kAbsent = {"unsupported", "unsupported", "shape unmatched",
-                                                              "N/A", "N/A"};
-  return metrics.has(metric) ? report::plain_text(metrics.value[metric])
-                             : std::string(kAbsent[static_cast<std::size_t>(metrics.status)]);
-}
 
 TextMembers result_members(const RankResult& result, std::size_t row, bool python_texts) {
   return MemberWriter(result, row, python_texts).write();

@@ -20,7 +20,4 @@ using verdict::kRelativeNames;
 /// `python_texts`: a row without partner has blanks for numbers, and infinite differences end with a TAB.
 TextMembers result_members(const verdict::RankResult& result, std::size_t row, bool python_texts);
 
-/// The value of a metric as text, or the reason why it is missing.
-std::string metric_text(const measuring::TensorMetrics& metrics, std::size_t metric);
-
 }  // namespace msprobe::graph
