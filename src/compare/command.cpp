@@ -32,38 +32,26 @@ namespace {
 constexpr std::string_view kHtml = "html";
 constexpr std::string_view kMarkdown = "md";
 
-/// The arguments as they were typed.
+/// The arguments as they were typed: the options, and what becomes of others.
 struct Typed {
-  std::string target;
-  std::string golden;
+  CompareOptions options;
   std::string request;                           // compare.json of 8.1.1
-  std::pair<std::string, std::string> operands;  // in place of all three above
-  std::vector<Option> named;                     // the options of the three above
+  std::pair<std::string, std::string> operands;  // in place of it, -tp and -gp
+  std::vector<Option> named;                     // the options of these three
   std::vector<std::string> against;              // golden, and the runs to compare with it
-  std::string output = "./output";
   Option output_option;
-  std::string output_file;
-  Existing existing = Existing::refuse;
   std::string mode = "auto";
-  std::string rules;
   std::string operations;
-  std::string config;
   std::vector<std::string> formats;
   Gate gate;
   bool xlsx = false;
   bool stack_mode = false;
   bool compare_only = false;
-  bool print_rows = false;
   bool strict = false;
   bool python_rules = false;
-  SummaryOptions summary;
   std::string explain;
   PairingArguments pairing;
-  diagnosis::ReplayMode replay = diagnosis::ReplayMode::suspects;
-  std::string noise_floor;
-  bool first = false;
   std::vector<std::string> without;
-  bool diff_analyze = false;
   LayoutArguments layouts;
 };
 
@@ -122,11 +110,8 @@ std::string entry_in(std::string_view typed) {
 }
 
 Outputs to_outputs(Typed typed) {
-  if (typed.formats.empty() && !typed.xlsx) typed.formats = format_of_file(typed.output_file);
-  Outputs outputs;
-  outputs.directory = typed.output;
-  outputs.file = typed.output_file;
-  outputs.existing = typed.existing;
+  Outputs outputs = typed.options.outputs;
+  if (typed.formats.empty() && !typed.xlsx) typed.formats = format_of_file(outputs.file);
   outputs.formats = chosen_formats(typed);
   outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
   outputs.html = wants(typed, kHtml);
@@ -134,17 +119,15 @@ Outputs to_outputs(Typed typed) {
   for (const TextFormat& format : text_formats()) {
     if (wants(typed, format.name)) outputs.texts.emplace_back(format.name);
   }
-  outputs.suggest_mapping = typed.pairing.suggest;
-  outputs.map_parameters = typed.pairing.map_parameters;
   outputs.story.entry = entry_in(typed.explain);
-  if (typed.output == "-") {
-    if (!typed.output_file.empty()) throw UsageError("-o - and --output-file cannot be combined");
+  if (outputs.directory == "-") {
+    if (!outputs.file.empty()) throw UsageError("-o - and --output-file cannot be combined");
     outputs.file = "-";
   }
   // A file name without a folder goes into the folder given with -o.
   if (typed.output_option.given() && !outputs.file.empty() && outputs.file != "-" &&
       outputs.file.find('/') == std::string::npos) {
-    outputs.file = typed.output + "/" + outputs.file;
+    outputs.file = outputs.directory + "/" + outputs.file;
   }
   if (!outputs.file.empty() && outputs.results() > 1) {
     throw UsageError("one output file can have only one --format");
@@ -165,27 +148,20 @@ void read_operands(const Typed& typed, Inputs& inputs) {
 }
 
 CompareOptions to_options(const Typed& typed) {
-  CompareOptions options;
+  CompareOptions options = typed.options;
   options.inputs.kind = dump_kind(typed.mode);
-  options.rank.print_rows = typed.print_rows;
   if (!typed.against.empty()) {
     options.inputs.golden = typed.against.front();
   } else if (!typed.operands.first.empty()) {
     read_operands(typed, options.inputs);
-  } else if (typed.request.empty()) {
-    options.inputs.target = typed.target;
-    options.inputs.golden = typed.golden;
-  } else {
+  } else if (!typed.request.empty()) {
     read_request(typed.request, typed.stack_mode, options);
   }
-  if (typed.python_rules && !typed.diff_analyze) {
+  if (typed.python_rules && !options.rank.first_difference) {
     options.python_rules = true;
     options.python = measuring::python_rules();
     options.rank.diagnosis.wanted = false;
   }
-  options.rank.diagnosis.replay = typed.replay;
-  options.rank.diagnosis.noise_floor = typed.noise_floor;
-  options.rank.diagnosis.first = typed.first;
   for (const std::string& letter : typed.without) {
     options.rank.diagnosis.without.insert(static_cast<diagnosis::Rule>(diagnosis::kRuleLetters.find(letter)));
   }
@@ -193,13 +169,9 @@ CompareOptions to_options(const Typed& typed) {
     throw UsageError(
         "--python-rules and --fail-on culprit cannot be combined: --python-rules does not look for a "
         "culprit");
-  options.rules_file = typed.rules;
   if (!typed.operations.empty()) dump::add_operations(typed.operations);
-  options.factors_file = typed.config;
-  options.summary = typed.summary;
   options.rank.match = to_match_options(typed.pairing);
   options.rank.match.by_name = options.python_rules;
-  options.rank.first_difference = typed.diff_analyze;
   apply_layouts(typed.layouts, options);
   options.outputs = to_outputs(typed);
   return options;
@@ -214,7 +186,7 @@ class CompareCommand final : public Command {
     declare_inputs(options);
     declare_outputs(options);
     declare_diagnosis(options);
-    declare_pairing(options, typed_.pairing);
+    declare_pairing(options, typed_.pairing, typed_.options.outputs);
     declare_layouts(options, typed_.layouts);
     declare_rules();
     // The options that most people need come before these.
@@ -231,10 +203,10 @@ class CompareCommand final : public Command {
   bool takes_local_input() const override { return true; }
 
   Outcome run(const Context& context) override {
-    typed_.summary.details = typed_.summary.details || top_.given() || by_.given();
+    typed_.options.summary.details |= top_.given() || by_.given();
     CompareOptions options = to_options(typed_);
     options.inputs.local = context.local;
-    if (context.local && !typed_.noise_floor.empty())
+    if (context.local && !options.rank.diagnosis.noise_floor.empty())
       throw UsageError("--local and --noise-floor cannot be combined");
     options.outputs.story.width = report::terminal_width(STDOUT_FILENO);
     options.outputs.story.color = context.output_color;
@@ -260,9 +232,10 @@ class CompareCommand final : public Command {
 
  private:
   void declare_inputs(OptionList& options) {
-    Option target = options.add("-tp,--target_path=PATH", typed_.target,
+    Option target = options.add("-tp,--target_path=PATH", typed_.options.inputs.target,
                                 "Dump under test: dump.json, rank, step or dump folder");
-    Option golden = options.add("-gp,--golden_path=PATH", typed_.golden, "Golden dump, of the same kind");
+    Option golden =
+        options.add("-gp,--golden_path=PATH", typed_.options.inputs.golden, "Golden dump, of the same kind");
     const Option request =
         options
             .add("-i,--input_path=FILE", typed_.request,
@@ -295,10 +268,12 @@ class CompareCommand final : public Command {
             "makes a row an error; a tensor that cannot be read, a warning.\n"
             "The modes torchair, offline_data and offline_model of the Python tool need the vendor's toolkit "
             "and are not supported.");
-    options.add("--rules=FILE", typed_.rules, "YAML file with thresholds that replace the built-in ones")
+    options
+        .add("--rules=FILE", typed_.options.rules_file,
+             "YAML file with thresholds that replace the built-in ones")
         .details("It also has the lists of special operators.");
     config_ = options
-                  .add("--config=FILE", typed_.config,
+                  .add("--config=FILE", typed_.options.factors_file,
                        "YAML file of matrices to multiply tensors by before comparing them")
                   .details("See TENSOR FACTORS.");
     options
@@ -323,12 +298,12 @@ class CompareCommand final : public Command {
   }
 
   void declare_outputs(OptionList& options) {
-    typed_.output_option =
-        options
-            .add("-o,--output_path[=DIR]", typed_.output, "Folder for the results, or - for standard output")
-            .details("It is created where missing.");
+    typed_.output_option = options
+                               .add("-o,--output_path[=DIR]", typed_.options.outputs.directory,
+                                    "Folder for the results, or - for standard output")
+                               .details("It is created where missing.");
     options
-        .add("--output-file=FILE", typed_.output_file,
+        .add("--output-file=FILE", typed_.options.outputs.file,
              "Write one result file of this name (in the folder of -o) or path, or - for standard output; "
              "without --format its extension selects the format")
         .details(
@@ -336,7 +311,7 @@ class CompareCommand final : public Command {
             "is a path.\n"
             "Missing folders are created; an existing file is replaced only with --overwrite, and the "
             "summary says so.");
-    options.add_overwrite(typed_.existing)
+    options.add_overwrite(typed_.options.outputs.existing)
         .details("That is, files that --output-file, --suggest-mapping and --map-parameters name.");
     formats_ = options
                    .add("--format=LIST", typed_.formats,
@@ -355,7 +330,7 @@ class CompareCommand final : public Command {
     options.add_flag("--xlsx", typed_.xlsx, "The same as --format xlsx");
     stack_mode_ = options.add_flag("-s,--stack_mode", typed_.stack_mode,
                                    "With -i: show the call stacks of its stack_path");
-    options.add_flag("-tensor_log,--is_print_compare_log", typed_.print_rows,
+    options.add_flag("-tensor_log,--is_print_compare_log", typed_.options.rank.print_rows,
                      "Log one line for each pair of tensors");
     typed_.gate.declare(options, diagnosis::kTensors, {"culprit", "error", "warning", "unmatched", "never"})
         .details(
@@ -375,17 +350,17 @@ class CompareCommand final : public Command {
     strict_ = options.add_flag("--strict", typed_.strict,
                                "Exit with 2 if any pair of tensors or ranks could not be compared");
     options
-        .add_flag("--details", typed_.summary.details,
+        .add_flag("--details", typed_.options.summary.details,
                   "Show each step and rank by itself, with its worst rows")
         .details("The same with -v, --top and --by.");
-    top_ = options.add("--top=N", typed_.summary.top, "Number of worst rows that are shown");
-    by_ =
-        options
-            .add("--by=METRIC", typed_.summary.by, "Sort the worst rows by this metric, named as its column")
-            .suggest(RankRows::all_metrics())
-            .details(
-                "The Result of the rows does not count then.\n"
-                "Examples are `MaxAbsErr` and `Mean diff`.");
+    top_ = options.add("--top=N", typed_.options.summary.top, "Number of worst rows that are shown");
+    by_ = options
+              .add("--by=METRIC", typed_.options.summary.by,
+                   "Sort the worst rows by this metric, named as its column")
+              .suggest(RankRows::all_metrics())
+              .details(
+                  "The Result of the rows does not count then.\n"
+                  "Examples are `MaxAbsErr` and `Mean diff`.");
     explain_ =
         options
             .add("--explain=ENTRY", typed_.explain,
@@ -402,7 +377,7 @@ class CompareCommand final : public Command {
 
   void declare_diagnosis(OptionList& options) {
     replay_ = options
-                  .add("--replay", typed_.replay,
+                  .add("--replay", typed_.options.rank.diagnosis.replay,
                        {{"suspects", diagnosis::ReplayMode::suspects},
                         {"all", diagnosis::ReplayMode::all},
                         {"never", diagnosis::ReplayMode::never}},
@@ -412,7 +387,7 @@ class CompareCommand final : public Command {
                       "`suspects` are those whose error does not follow from their inputs.");
     noise_floor_ =
         options
-            .add("--noise-floor=PATH", typed_.noise_floor,
+            .add("--noise-floor=PATH", typed_.options.rank.diagnosis.noise_floor,
                  "Third dump, from the golden code on other kernels, or golden's free_benchmark results: its "
                  "differences count as rounding")
             .details(
@@ -421,7 +396,7 @@ class CompareCommand final : public Command {
                 "The results of the collector's task `free_benchmark` are a <free_benchmark.csv>, or the "
                 "folder of its steps: outputs that are unstable there may have errors of that size.");
     first_ = options
-                 .add_flag("--first", typed_.first,
+                 .add_flag("--first", typed_.options.rank.diagnosis.first,
                            "Stop at the first certain evidence and do not compare what follows")
                  .details(
                      "Entries after it in the order of execution are not compared, and their tensors and the "
@@ -437,7 +412,7 @@ class CompareCommand final : public Command {
         .manual_only();
     diff_analyze_ =
         options
-            .add_flag("-da,--diff_analyze", typed_.diff_analyze,
+            .add_flag("-da,--diff_analyze", typed_.options.rank.first_difference,
                       "Search all ranks of a step for the entries where the runs first diverge; writes JSON")
             .details("It follows values through communication; see FIRST DIFFERENCE.");
   }

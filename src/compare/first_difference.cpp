@@ -6,25 +6,33 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "compare/analysis/file_statistics.hpp"
 #include "compare/analysis/packets.hpp"
-#include "compare/analysis/rank_json.hpp"
 #include "compare/sinks/judgement.hpp"
 #include "diagnosis/sentences.hpp"
+#include "dump/side.hpp"
 #include "dump/tree_everywhere.hpp"
+#include "formats/element_values.hpp"
 #include "measuring/sum_precision.hpp"
+#include "measuring/tensor_metrics.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
+#include "support/json_writer.hpp"
 #include "support/log.hpp"
 #include "support/output_file.hpp"
+#include "support/parallel.hpp"
 #include "support/progress.hpp"
 #include "support/result_name.hpp"
 #include "support/team.hpp"
 #include "support/text.hpp"
+#include "tensor/dtype.hpp"
 
 namespace msprobe::compare {
 
@@ -69,6 +77,69 @@ std::string nanoseconds() {
 /// `rank` without a number is rank 0, and so is a folder with another name.
 std::int64_t number_of(const RankPair& pair) {
   return std::max<std::int64_t>(pair.target.number.value_or(0), 0);
+}
+
+/// Statistics as recorders write them: a NaN hides all other values.
+std::optional<dump::StatisticValues> statistics_in(const dump::Side& side, const dump::Item& item) {
+  const formats::StoredTensor tensor = measuring::open_data(side, item);
+  if (tensor::info(tensor.dtype).kind != tensor::DTypeKind::floating) return std::nullopt;
+  const tensor::Statistics found = formats::statistics_of(tensor);
+  if (found.count == 0) return std::nullopt;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  dump::StatisticValues values;
+  values.set(dump::kMax, dump::RecordedValue::of(found.nan > 0 ? nan : found.max));
+  values.set(dump::kMin, dump::RecordedValue::of(found.nan > 0 ? nan : found.min));
+  values.set(dump::kMean, dump::RecordedValue::of(found.mean()));
+  values.set(dump::kNorm, dump::RecordedValue::of(found.norm()));
+  return values;
+}
+
+struct Read {
+  std::optional<dump::StatisticValues> target;
+  std::optional<dump::StatisticValues> golden;
+  std::string failure;
+};
+
+bool differs(const verdict::RankResult& result, const pairing::Pair& row) {
+  for (std::size_t i = 0; i < dump::kStatistics; ++i) {
+    if (result.difference(row, i).kind != measuring::DifferenceKind::zero) return true;
+  }
+  return false;
+}
+
+/// Replaces differing recorded statistics of floating tensors that have files on both sides by statistics of
+/// the files, which are summed in one way. Tensors that cannot be read keep the recorded statistics, and a
+/// warning says how many they are.
+void take_file_statistics(verdict::RankResult& result) {
+  std::vector<const pairing::Pair*> rows;
+  for (const pairing::Pair& row : result.rows) {
+    if (row.matched() && result.target_item(row).data_name != 0 && result.golden_item(row).data_name != 0 &&
+        differs(result, row))
+      rows.push_back(&row);
+  }
+  std::vector<Read> read(rows.size());
+  parallel_for(rows.size(), [&](std::size_t i) {
+    try {
+      read[i].target = statistics_in(result.target, result.target_item(*rows[i]));
+      if (read[i].target) read[i].golden = statistics_in(result.golden, result.golden_item(*rows[i]));
+    } catch (const Error& error) {
+      read[i] = {std::nullopt, std::nullopt, error.what()};
+    }
+  });
+  std::size_t failed = 0;
+  std::string first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (read[i].target && read[i].golden) {
+      result.target.items[rows[i]->target].statistics = *read[i].target;
+      result.golden.items[rows[i]->golden].statistics = *read[i].golden;
+    } else if (!read[i].failure.empty() && failed++ == 0) {
+      first = read[i].failure;
+    }
+  }
+  if (failed == 0) return;
+  log_warning(fmt::format("{}using the recorded statistics of {} tensor{} whose files cannot be read: {}{}",
+                          result.rank.empty() ? "" : display(result.rank) + ": ", failed,
+                          failed == 1 ? "" : "s", first, failed == 1 ? "" : ", …"));
 }
 
 AnalyzedRank analyze_rank(const RankPair& pair, const CompareOptions& options, const Rules& rules,

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -52,7 +54,7 @@ void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
 
 }  // namespace
 
-void declare_pairing(OptionList& options, PairingArguments& arguments) {
+void declare_pairing(OptionList& options, PairingArguments& arguments, Outputs& outputs) {
   options
       .add_flag("-fm,--fuzzy_match", arguments.fuzzy,
                 "Pair rows whose names differ only in the call number, in order of execution")
@@ -82,7 +84,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
       "The pairs are also written, as <data_mapping_TIME.yaml>.\n"
       "Only one of -am, -cm, -dm and -lm is possible; docs/pairing.md explains which one to use.");
   arguments.suggest_option = options
-                                 .add("--suggest-mapping=FILE", arguments.suggest,
+                                 .add("--suggest-mapping=FILE", outputs.suggest_mapping,
                                       "Write a suggested mapping for -dm that pairs unmatched rows")
                                  .details(
                                      "It has the pairs whose names differ, and suggested pairs for unmatched "
@@ -90,7 +92,7 @@ void declare_pairing(OptionList& options, PairingArguments& arguments) {
                                      "Review it before you use it.");
   arguments.map_parameters_option =
       options
-          .add("--map-parameters=FILE", arguments.map_parameters,
+          .add("--map-parameters=FILE", outputs.map_parameters,
                "Write which parameter of the target is which of golden, by what is in them, as a mapping for "
                "-dm")
           .details(
@@ -136,17 +138,15 @@ pairing::MatchOptions to_match_options(const PairingArguments& arguments) {
 DumpKind dump_kind(const std::string& mode) {
   if (mode == "auto") return DumpKind::automatic;
   if (mode == "atb") return DumpKind::atb;
-  const auto refuse = [&](const char* reason) {
-    throw UsageError("-m " + mode + " is not supported: " + reason);
-  };
-  if (mode == "torchair") {
-    refuse(
-        "the fused operators are listed in a text format of the vendor's graph engine, which only its own "
-        "parser reads");
-  }
-  if (mode == "offline_data") refuse("it runs the comparison tool of an installed CANN toolkit");
-  if (mode == "offline_model") {
-    refuse("it runs the ONNX and OM models itself, with onnxruntime and the CANN inference runtime");
+  constexpr std::pair<std::string_view, const char*> kReasons[] = {
+      {"torchair",
+       "the fused operators are listed in a text format of the vendor's graph engine, which only its own "
+       "parser reads"},
+      {"offline_data", "it runs the comparison tool of an installed CANN toolkit"},
+      {"offline_model",
+       "it runs the ONNX and OM models itself, with onnxruntime and the CANN inference runtime"}};
+  for (const auto& [unsupported, reason] : kReasons) {
+    if (mode == unsupported) throw UsageError("-m " + mode + " is not supported: " + reason);
   }
   throw UsageError("-m: '" + display(mode) + "' is not one of auto, atb");
 }

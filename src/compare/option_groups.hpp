@@ -22,13 +22,11 @@ struct PairingArguments {
   MappingOption cell;
   MappingOption data;
   MappingOption layer;
-  std::string suggest;
   Option suggest_option;
-  std::string map_parameters;
   Option map_parameters_option;
 };
 
-void declare_pairing(OptionList& options, PairingArguments& arguments);
+void declare_pairing(OptionList& options, PairingArguments& arguments, Outputs& outputs);
 
 /// Throws UsageError for options that exclude each other, unless the Python tool's rules let one of them win.
 pairing::MatchOptions to_match_options(const PairingArguments& arguments);

@@ -46,6 +46,8 @@ struct RankDifferences {
   std::vector<std::optional<FoundEntry>> first_in;
 };
 
+inline constexpr int kDifferenceIndent = 2;  // of diff_analyze_*.json
+
 /// Receives the parts of `compare_result_{rank}_*.json` in order.
 using JsonSink = std::function<void(std::string_view)>;
 

@@ -306,13 +306,6 @@ verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& optio
           std::move(coverage)};
 }
 
-MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const PythonRules& python,
-                          const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts) {
-  MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, false);
-  if (rank.mode != Mode::tensor) return {};
-  return measuring::TensorRows(rank, bytes).measure_range(part, parts);
-}
-
 std::string label_of(const RankPair& pair) {
   return pair.step.empty() ? pair.target.label : pair.step + "/" + pair.target.label;
 }
@@ -383,6 +376,14 @@ struct StepChain {
     processes = all.empty() ? seeing : all;
   }
 };
+
+/// Measures one of `parts` ranges of the rows in tensor mode; does nothing in other modes.
+MeasuredRows measure_part(const RankPair& pair, const RankOptions& options, const PythonRules& python,
+                          const Rules& rules, BytesAhead& bytes, std::size_t part, std::size_t parts) {
+  MeasuredRank rank = read_and_pair(pair, options, python, rules, bytes, false);
+  if (rank.mode != Mode::tensor) return {};
+  return measuring::TensorRows(rank, bytes).measure_range(part, parts);
+}
 
 /// Tensors are most of what the task reads, so many processes may share this work.
 void share_tensors(CompareTask& task, const std::shared_ptr<const RankPair>& pair,

@@ -76,10 +76,6 @@ verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& optio
                                   const measuring::PythonRules& python, const pairing::Rules& rules,
                                   measuring::BytesAhead& bytes, diagnosis::RankHistory* past = nullptr,
                                   std::vector<measuring::MeasuredRows>&& measured = {});
-/// Measures one of `parts` ranges of the rows in tensor mode; does nothing in other modes. Throws as above.
-measuring::MeasuredRows measure_part(const RankPair& pair, const RankOptions& options,
-                                     const measuring::PythonRules& python, const pairing::Rules& rules,
-                                     measuring::BytesAhead& bytes, std::size_t part, std::size_t parts);
 /// The processes that see all of a pair; empty if all processes do.
 struct SeenBy {
   std::vector<std::uint32_t> processes;

@@ -70,6 +70,16 @@ void pair_step(const std::string& step, const StepDump& target, const StepDump& 
   pair_up(target.ranks, golden.ranks, place, plan.one_sided, same_position, add);
 }
 
+/// Calls pair(target, golden) for the steps that both have.
+template <typename Visit>
+void pair_steps(const Tree& target, const Tree& golden, RankPairs& plan, Visit&& pair) {
+  const auto same = [](const StepDump& one, const StepDump& other) { return one.number == other.number; };
+  pair_up(target.steps, golden.steps, "", plan.one_sided, same, pair);
+  if (plan.pairs.empty())
+    throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +
+                      display(golden.path));
+}
+
 /// Ranks that have a debug.json besides the dump.json give two results, as 8.1.1 does.
 void add_saved_values(RankPairs& plan) {
   const std::size_t count = plan.pairs.size();
@@ -159,15 +169,9 @@ RankPairs pair_ranks(const Tree& target, const Tree& golden) {
     add_saved_values(plan);
     return plan;
   }
-  pair_up(
-      target.steps, golden.steps, "", plan.one_sided,
-      [](const StepDump& one, const StepDump& other) { return one.number == other.number; },
-      [&](const StepDump& one, const StepDump& other) { pair_step(one.label, one, other, plan); });
+  pair_steps(target, golden, plan,
+             [&](const StepDump& one, const StepDump& other) { pair_step(one.label, one, other, plan); });
   add_saved_values(plan);
-  if (plan.pairs.empty()) {
-    throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +
-                      display(golden.path));
-  }
   return plan;
 }
 
@@ -212,14 +216,8 @@ RankPairs pair_merged(const Tree& target, const Tree& golden, const std::array<s
     add_step("", target.steps[0], golden.steps[0]);
     return plan;
   }
-  pair_up(
-      target.steps, golden.steps, "", plan.one_sided,
-      [](const StepDump& one, const StepDump& other) { return one.number == other.number; },
-      [&](const StepDump& one, const StepDump& other) { add_step(one.label, one, other); });
-  if (plan.pairs.empty()) {
-    throw FormatError("the two dumps have no step in common: " + display(target.path) + ", " +
-                      display(golden.path));
-  }
+  pair_steps(target, golden, plan,
+             [&](const StepDump& one, const StepDump& other) { add_step(one.label, one, other); });
   return plan;
 }
 

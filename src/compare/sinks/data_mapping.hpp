@@ -33,4 +33,8 @@ std::unique_ptr<Sink> mapping_proposal_sink(const std::string& path, Existing ex
 /// Writes `data_mapping_*.yaml` beside the result of each task: the golden row's name for each row, or N/A.
 std::unique_ptr<Sink> data_mapping_sink(const std::string& directory, const std::string& time);
 
+/// Writes which parameter of the target is which of golden, by content, for all tasks into one file; each
+/// line appears once.
+std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path, Existing existing);
+
 }  // namespace msprobe::compare

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/sinks/factor_notes.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,9 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/sinks/sink.hpp"
 #include "dump/side.hpp"
+#include "measuring/tensor_factors.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::compare {

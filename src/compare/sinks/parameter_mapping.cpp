@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compare/sinks/parameter_mapping.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "compare/dump_tree/rank_rows.hpp"
+#include "compare/sinks/data_mapping.hpp"
 #include "diagnosis/content_flow.hpp"
 #include "diagnosis/parameter_map.hpp"
 #include "dump/side.hpp"
@@ -76,6 +75,13 @@ std::string lines_of(const ContentFlow& target, const ContentFlow& golden,
   return all;
 }
 
+/// The lines of a data mapping, and comments for parameters that it cannot pair.
+std::string parameter_mapping(const verdict::RankResult& result) {
+  const ContentFlow target = flow_of(result.target, result.target_joins, result.target_construct);
+  const ContentFlow golden = flow_of(result.golden, result.golden_joins, result.golden_construct);
+  return lines_of(target, golden, diagnosis::map_parameters(target, golden, diagnosis::kSameContent));
+}
+
 class ParameterMapping final : public Sink {
  public:
   ParameterMapping(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
@@ -112,12 +118,6 @@ class ParameterMapping final : public Sink {
 };
 
 }  // namespace
-
-std::string parameter_mapping(const verdict::RankResult& result) {
-  const ContentFlow target = flow_of(result.target, result.target_joins, result.target_construct);
-  const ContentFlow golden = flow_of(result.golden, result.golden_joins, result.golden_construct);
-  return lines_of(target, golden, diagnosis::map_parameters(target, golden, diagnosis::kSameContent));
-}
 
 std::unique_ptr<Sink> parameter_mapping_sink(const std::string& path, Existing existing) {
   return std::make_unique<ParameterMapping>(path, existing);

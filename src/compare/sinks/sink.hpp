@@ -14,6 +14,10 @@
 #include "diagnosis/conclusion.hpp"
 #include "support/packet.hpp"
 
+namespace msprobe::measuring {
+class TensorFactors;
+}
+
 namespace msprobe::compare {
 
 /// The facts that are kept of a task after its rows were written and freed.
@@ -83,5 +87,10 @@ class Sink {
 };
 
 using Sinks = std::vector<std::unique_ptr<Sink>>;
+
+/// Reports factors of --config without effect, so that a reader does not take tensors for multiplied that
+/// were not. `file` is the file that the factors are from.
+std::unique_ptr<Sink> factor_sink(std::shared_ptr<const measuring::TensorFactors> factors,
+                                  const std::string& file);
 
 }  // namespace msprobe::compare

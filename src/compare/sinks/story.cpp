@@ -13,6 +13,7 @@
 #include "diagnosis/flow.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/side.hpp"
+#include "report/row_blocks.hpp"
 #include "report/terminal.hpp"
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 using diagnosis::Origin;
 using pairing::Pair;
+using report::RowRange;
 using verdict::Field;
 using verdict::RankResult;
 using verdict::Verdict;
@@ -31,12 +33,6 @@ constexpr std::size_t kNeighbours = 3;
 constexpr std::size_t kMostStoryRows = 64;  // of one entry, shown in full
 constexpr std::size_t kSuggestions = 5;
 
-/// Rows of one entry, which are adjacent.
-struct AdjacentRows {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
 /// The entry that a row belongs to, on the side that has it.
 std::string_view entry_of(const RankResult& result, const Pair& row) {
   const dump::Side& side = row.has_target() ? result.target : result.golden;
@@ -44,8 +40,9 @@ std::string_view entry_of(const RankResult& result, const Pair& row) {
   return side.text(side.apis[item.api].name);
 }
 
-std::vector<AdjacentRows> groups_of(const RankResult& result) {
-  std::vector<AdjacentRows> groups;
+/// The rows of each entry, which are adjacent.
+std::vector<RowRange> groups_of(const RankResult& result) {
+  std::vector<RowRange> groups;
   std::string_view last;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[i]);
@@ -81,7 +78,7 @@ class Story {
       : rows_(rows), result_(rows.result()), width_(options.width), color_(options.color) {}
 
   /// `shown` are the rows of the entry that are shown.
-  std::string text(const std::vector<AdjacentRows>& groups, std::size_t which, AdjacentRows shown) {
+  std::string text(const std::vector<RowRange>& groups, std::size_t which, RowRange shown) {
     const std::string_view entry = entry_of(result_, result_.rows[groups[which].first]);
     out_ = report::paint(entry, report::Color::bold, color_) + "\n";
     out_ += fmt::format("  {} of {} entries{}\n", which + 1, groups.size(),
@@ -249,7 +246,7 @@ class Story {
     if (!code.empty()) out_ += std::string(indent + 4, ' ') + display(code) + "\n";
   }
 
-  void add_neighbours(const std::vector<AdjacentRows>& groups, std::size_t which) {
+  void add_neighbours(const std::vector<RowRange>& groups, std::size_t which) {
     out_ += "\nbefore and after\n";
     const std::size_t end = std::min(groups.size(), which + kNeighbours + 1);
     for (std::size_t i = which - std::min(which, kNeighbours); i < end; ++i) {
@@ -260,14 +257,14 @@ class Story {
   }
 
   /// The worst verdict of an entry's rows, as a column.
-  std::string verdict_of(const AdjacentRows& group) const {
+  std::string verdict_of(const RowRange& group) const {
     Verdict worst = Verdict::pass;
     for (std::size_t k = group.first; k < group.last; ++k) worst = std::max(worst, result_.verdict(k));
     return verdict(worst) + std::string(sizeof("warning") - verdict::verdict_name(worst).size(), ' ');
   }
 
   /// The origin of the entry's error, and the largest error, as columns.
-  std::string origin_of(const AdjacentRows& group) const {
+  std::string origin_of(const RowRange& group) const {
     Origin worst = Origin::equal;
     float largest = std::numeric_limits<float>::quiet_NaN();
     for (std::size_t k = group.first; k < group.last; ++k) {
@@ -349,7 +346,7 @@ class Stories final : public Sink {
 
 std::string explain(const RankRows& rows, const StoryOptions& options) {
   const RankResult& result = rows.result();
-  const std::vector<AdjacentRows> groups = groups_of(result);
+  const std::vector<RowRange> groups = groups_of(result);
   std::string story;
   for (std::size_t i = 0; i < groups.size() && story.empty(); ++i) {
     const std::string_view entry = entry_of(result, result.rows[groups[i].first]);
@@ -386,7 +383,7 @@ std::vector<SimilarName> similar_entries(const RankRows& rows, std::string_view 
   const RankResult& result = rows.result();
   std::vector<SimilarName> best;
   const auto nearer = [](const SimilarName& a, const SimilarName& b) { return a.distance < b.distance; };
-  for (const AdjacentRows& group : groups_of(result)) {
+  for (const RowRange& group : groups_of(result)) {
     const std::string_view entry = entry_of(result, result.rows[group.first]);
     // A part of a name counts as nearer than any other name.
     const bool inside = entry.find(name) != std::string_view::npos;

@@ -24,12 +24,8 @@ std::string number_of_rows(std::uint64_t count) {
 /// `210 rows: 1 error, 0 warning, 209 pass`, and further counts.
 std::string counts(const TaskSummary& rank, bool color) {
   std::string line;
-  const auto part = [&](std::uint64_t count, const char* what, report::Severity severity) {
-    const std::string text = human_count(count) + " " + what;
-    return count == 0 ? text : report::paint(text, report::color_of(severity), color);
-  };
-  line += part(rank.errors, "error", report::Severity::error) + ", ";
-  line += part(rank.warnings, "warning", report::Severity::warning) + ", ";
+  line += report::count_text(rank.errors, "error", report::Severity::error, color) + ", ";
+  line += report::count_text(rank.warnings, "warning", report::Severity::warning, color) + ", ";
   line += human_count(rank.passed()) + " pass";
   if (rank.rows_left_out > 0) line += fmt::format("; {} left out", human_count(rank.rows_left_out));
   if (rank.unmatched > 0) line += fmt::format("; {} unmatched", human_count(rank.unmatched));
