@@ -118,9 +118,10 @@ std::shared_ptr<const Communication> communication_of(std::string_view node, con
   return communication;
 }
 
-void RankCalls::add(std::int64_t row, std::string_view node, const NodeData& data) {
-  if (!data.communication) return;
-  calls_.push_back({row, std::string(node), status_of(data, overflow_check_), data.communication});
+void add_call(RankCalls& calls, std::int64_t row, std::string_view node, const NodeData& data,
+              bool overflow_check) {
+  if (data.communication)
+    calls.push_back({row, std::string(node), status_of(data, overflow_check), data.communication});
 }
 
 void Edges::add(std::string_view data_source, std::int64_t step, std::int64_t rank, RankCalls calls) {
@@ -134,11 +135,11 @@ void Edges::tell(const Sink& sink, const JsonWriter& blank) const {
 void Edges::tell_side(const std::vector<CommunicatingRank>& ranks, const Sink& sink,
                       const JsonWriter& blank) const {
   std::vector<dump::RankCommunication> communication;
-  std::vector<const RankCalls::CommunicationCall*> calls;  // the calls of the nodes
+  std::vector<const CommunicationCall*> calls;  // the calls of the nodes
   for (const CommunicatingRank& rank : ranks) {
     dump::RankCommunication& own = communication.emplace_back();
     own.number = rank.number;
-    for (const RankCalls::CommunicationCall& call : rank.calls.calls_) {
+    for (const CommunicationCall& call : rank.calls) {
       own.calls.push_back(call.communication.get());
       calls.push_back(&call);
     }

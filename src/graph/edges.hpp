@@ -25,26 +25,19 @@ bool is_communication(std::string_view node);
 /// The communication that the arguments of a call describe; null if the node is not a communication call.
 std::shared_ptr<const dump::Communication> communication_of(std::string_view node, const dump::Entry& entry);
 
-/// The calls of one side of a rank, in the order of its rows.
-class RankCalls {
- public:
-  /// `overflow_check`: the status is the overflow level, not the result of the comparison.
-  explicit RankCalls(bool overflow_check) : overflow_check_(overflow_check) {}
-
-  /// Does nothing if the node is not a communication call.
-  void add(std::int64_t row, std::string_view node, const NodeData& data);
-
- private:
-  friend class Edges;
-  struct CommunicationCall {
-    std::int64_t row = 0;
-    std::string node;
-    std::string status;  // the nodes of other ranks show this status
-    std::shared_ptr<const dump::Communication> communication;
-  };
-  bool overflow_check_;
-  std::vector<CommunicationCall> calls_;
+struct CommunicationCall {
+  std::int64_t row = 0;
+  std::string node;
+  std::string status;  // the nodes of other ranks show this status
+  std::shared_ptr<const dump::Communication> communication;
 };
+
+/// The calls of one side of a rank, in the order of its rows.
+using RankCalls = std::vector<CommunicationCall>;
+/// Does nothing if the node is not a communication call. `overflow_check`: the status is the overflow level,
+/// not the result of the comparison.
+void add_call(RankCalls& calls, std::int64_t row, std::string_view node, const NodeData& data,
+              bool overflow_check);
 
 /// Collects the calls of all ranks until all are known.
 class Edges {

@@ -92,7 +92,7 @@ void GraphJob::write(const GraphPlace& place, const Sides& sides, double begins)
   const auto add = [&](std::string_view side, const NodeSource& source) {
     const std::size_t size = source.tree().size() - 1;
     begin(place.label.empty() ? "graph" : display(place.label), size);
-    RankCalls calls(options_.overflow_check);
+    RankCalls calls;
     const bool is_target = &source == &sides.target;
     const double before = is_target ? begins : begins + share;
     std::size_t so_far = 0;
@@ -103,7 +103,7 @@ void GraphJob::write(const GraphPlace& place, const Sides& sides, double begins)
       tell(before + share * static_cast<double>(so_far) / static_cast<double>(size));
     };
     observer.node = [&](std::int64_t row, std::string_view node, const NodeData& data) {
-      calls.add(row, node, data);
+      add_call(calls, row, node, data, options_.overflow_check);
       is_target ? tally.add_target(place.label, node, data) : tally.add_golden(node, data);
     };
     nodes += output_->add(side, source, observer);
@@ -129,7 +129,10 @@ void GraphJob::count(const GraphPlace& place, std::size_t nodes, std::uint32_t m
 }
 
 void GraphJob::tell_unconnected(const RankGraph& graph) {
-  for (std::string& line : unconnected_lines(graph)) result.unconnected.push_back(std::move(line));
+  for (const std::string& name : graph.built.unconnected) {
+    result.unconnected.push_back(fmt::format("{}: {} is unconnected; it is placed below the root",
+                                             display(graph.folder + "/construct.json"), display(name)));
+  }
 }
 
 void GraphJob::begin(const std::string& what, std::size_t nodes) const {

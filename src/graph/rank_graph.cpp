@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/rank_graph.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "dump/member_stream.hpp"
@@ -50,15 +48,6 @@ std::optional<std::string> RankGraph::tensor_folder() const {
 const dump::EntryPlace* RankGraph::place(std::string_view name) const {
   const std::uint32_t number = entries.find(name);
   return number == TextIndex::kNone || number == 0 ? nullptr : &places[number];
-}
-
-std::vector<std::string> unconnected_lines(const RankGraph& graph) {
-  std::vector<std::string> lines;
-  for (const std::string& name : graph.built.unconnected) {
-    lines.push_back(fmt::format("{}: {} is unconnected; it is placed below the root",
-                                display(graph.folder + "/construct.json"), display(name)));
-  }
-  return lines;
 }
 
 RankGraph read_rank_graph(const std::string& folder, dump::Side* items) {

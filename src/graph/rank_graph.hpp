@@ -31,9 +31,6 @@ struct RankGraph {
   const dump::EntryPlace* place(std::string_view name) const;
 };
 
-/// One line for each node without a connection to the root.
-std::vector<std::string> unconnected_lines(const RankGraph& graph);
-
 /// Reads construct.json, dump.json and, if it exists, stack.json from the folder of a rank. If `items` is
 /// given, it receives the items of all entries.
 RankGraph read_rank_graph(const std::string& folder, dump::Side* items = nullptr);

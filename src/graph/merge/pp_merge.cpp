@@ -57,6 +57,14 @@ void number_layers(MergeGraph& graph, NodeIndex parent, const std::unordered_set
   }
 }
 
+/// Gives the module further children: layers of later stages come behind, but before in the backward.
+void add_children(MergeGraph& graph, NodeIndex parent, const std::vector<NodeIndex>& added) {
+  auto& children = graph.node(parent).children;
+  children.insert(is_backward(graph.node(parent).name) ? children.begin() : children.end(), added.begin(),
+                  added.end());
+  for (const NodeIndex child : added) graph.node(child).parent = parent;
+}
+
 class StageJoiner {
  public:
   explicit StageJoiner(const MergeGroup& group) : main_(*group.front()), group_(group) {}
@@ -135,7 +143,7 @@ class StageJoiner {
     } else if (backward ? different.inputs : different.outputs) {
       borders_.emplace_back(index, last.own);
     }
-    add_children(index, others);
+    add_missing(index, others);
     return true;
   }
 
@@ -144,7 +152,7 @@ class StageJoiner {
   }
 
   /// Adds the children that the first rank does not have.
-  void add_children(NodeIndex index, const std::vector<std::size_t>& others) {
+  void add_missing(NodeIndex index, const std::vector<std::size_t>& others) {
     for (const std::size_t i : others) {
       for (const NodeIndex child : group_[i + 1]->node(found_[i][index]).children) {
         const std::string_view name = group_[i + 1]->node(child).name;
@@ -203,9 +211,7 @@ class StageJoiner {
       copies.push_back(main_.copy(*group_[each.graph + 1], each.node));
       main_.name_apis_by_rank(copies.back());
     }
-    auto& children = main_.node(parent).children;
-    children.insert(backward ? children.begin() : children.end(), copies.begin(), copies.end());
-    for (const NodeIndex each : copies) main_.node(each).parent = parent;
+    add_children(main_, parent, copies);
     number_layers(main_, parent, {copies.begin(), copies.end()});
   }
 
@@ -289,11 +295,8 @@ class ChunkJoiner {
 
   void move_children(NodeIndex from, NodeIndex to) {
     const std::vector<NodeIndex> moved = std::exchange(graph_.node(from).children, {});
-    auto& children = graph_.node(to).children;
-    children.insert(is_backward(graph_.node(to).name) ? children.begin() : children.end(), moved.begin(),
-                    moved.end());
+    add_children(graph_, to, moved);
     for (const NodeIndex child : moved) {
-      graph_.node(child).parent = to;
       moved_.insert(child);
       rename_below(child);
     }
@@ -335,11 +338,9 @@ class ChunkJoiner {
           continue;
         }
         rename_below(child);
-        graph_.node(child).parent = to;
         rest.push_back(child);
       }
-      auto& there = graph_.node(to).children;
-      there.insert(is_backward(graph_.node(to).name) ? there.begin() : there.end(), rest.begin(), rest.end());
+      add_children(graph_, to, rest);
     }
     return true;
   }

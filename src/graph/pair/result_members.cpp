@@ -18,75 +18,44 @@ using measuring::ValueDifference;
 using pairing::Pair;
 using verdict::RankResult;
 
-class MemberWriter {
- public:
-  MemberWriter(const RankResult& result, std::size_t index, bool python_texts)
-      : result_(result), row_(result.rows[index]), index_(index), python_texts_(python_texts) {}
-
-  TextMembers write() {
-    if (result_.mode == Mode::statistics) put_differences();
-    if (result_.mode == Mode::tensor) put_metrics();
-    if (result_.mode == Mode::md5) {
-      put_verdict();
-      put_same_grad();
-    } else {
-      put_same_grad();
-      put_verdict();
-    }
-    JsonWriter messages;
-    messages.value(verdict::messages_of(result_, index_));
-    put("Err_message", messages.take());
-    return std::move(out_);
-  }
-
- private:
-  /// The Python tool has a blank if the golden side has no item.
-  bool is_blank() const { return python_texts_ && !row_.matched(); }
-
-  void put_differences() {
-    std::array<ValueDifference, dump::kStatistics> differences;
-    for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = result_.difference(row_, i);
-    for (std::size_t i = 0; i < differences.size(); ++i)
-      put(kDifferenceNames[i], is_blank() ? " " : difference_text(differences[i]));
-    for (std::size_t i = 0; i < differences.size(); ++i) {
-      put(kRelativeNames[i],
-          is_blank() ? " " : short_decimal(report::plain_text(measuring::relative_cell(differences[i]))));
-    }
-  }
-
-  std::string difference_text(const ValueDifference& difference) const {
-    std::string text = report::plain_text(measuring::difference_cell(difference));
-    const bool infinite = difference.kind == DifferenceKind::number && std::isinf(difference.difference);
-    return python_texts_ && infinite ? text + '\t' : text;
-  }
-
-  void put_metrics() {
-    for (std::size_t i = 0; i < kMetricNames.size(); ++i)
-      put(kMetricNames[i],
-          is_blank() ? " " : report::plain_text(verdict::metric_cell(result_.metrics[index_], i)));
-  }
-
-  void put_same_grad() {
-    const bool same =
-        row_.matched() && result_.target_item(row_).requires_grad == result_.golden_item(row_).requires_grad;
-    put("Requires_grad Consistent", same ? "True" : "False");
-  }
-
-  void put_verdict() { put("Result", std::string(verdict::verdict_name(result_.verdict(index_)))); }
-
-  void put(std::string_view key, std::string text) { out_.emplace_back(key, std::move(text)); }
-
-  const RankResult& result_;
-  const Pair& row_;
-  std::size_t index_;
-  bool python_texts_;
-  TextMembers out_;
-};
+std::string difference_text(const ValueDifference& difference, bool python_texts) {
+  std::string text = report::plain_text(measuring::difference_cell(difference));
+  const bool infinite = difference.kind == DifferenceKind::number && std::isinf(difference.difference);
+  return python_texts && infinite ? text + '\t' : text;
+}
 
 }  // namespace
 
-TextMembers result_members(const RankResult& result, std::size_t row, bool python_texts) {
-  return MemberWriter(result, row, python_texts).write();
+TextMembers result_members(const RankResult& result, std::size_t index, bool python_texts) {
+  const Pair& row = result.rows[index];
+  // The Python tool has a blank if the golden side has no item.
+  const bool blank = python_texts && !row.matched();
+  TextMembers out;
+  const auto put = [&](std::string_view key, std::string text) { out.emplace_back(key, std::move(text)); };
+  if (result.mode == Mode::statistics) {
+    std::array<ValueDifference, dump::kStatistics> differences;
+    for (std::size_t i = 0; i < differences.size(); ++i) {
+      differences[i] = result.difference(row, i);
+      put(kDifferenceNames[i], blank ? " " : difference_text(differences[i], python_texts));
+    }
+    for (std::size_t i = 0; i < differences.size(); ++i) {
+      put(kRelativeNames[i],
+          blank ? " " : short_decimal(report::plain_text(measuring::relative_cell(differences[i]))));
+    }
+  }
+  for (std::size_t i = 0; result.mode == Mode::tensor && i < kMetricNames.size(); ++i) {
+    put(kMetricNames[i], blank ? " " : report::plain_text(verdict::metric_cell(result.metrics[index], i)));
+  }
+  const std::string verdict(verdict::verdict_name(result.verdict(index)));
+  if (result.mode == Mode::md5) put("Result", verdict);
+  const bool same_grad =
+      row.matched() && result.target_item(row).requires_grad == result.golden_item(row).requires_grad;
+  put("Requires_grad Consistent", same_grad ? "True" : "False");
+  if (result.mode != Mode::md5) put("Result", verdict);
+  JsonWriter messages;
+  messages.value(verdict::messages_of(result, index));
+  put("Err_message", messages.take());
+  return out;
 }
 
 }  // namespace msprobe::graph
