@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "code_mapping/mapping.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <ranges>
 
 #include "report/writers.hpp"
 #include "sheets/csv_rows.hpp"
@@ -26,24 +29,12 @@ constexpr std::string_view kCode = "Code Stack";
 constexpr std::string_view kScope = "Scope Name";
 
 std::string code_of(const std::vector<const IrNode*>& nodes) {
-  std::string text;
-  for (const IrNode* node : nodes) {
-    if (node != nodes.front()) text += '\n';
-    for (const std::string_view& line : node->lines) {
-      if (&line != &node->lines.front()) text += '\n';
-      text += line;
-    }
-  }
-  return text;
+  const auto lines = [](const IrNode* node) { return fmt::format("{}", fmt::join(node->lines, "\n")); };
+  return fmt::format("{}", fmt::join(std::views::transform(nodes, lines), "\n"));
 }
 
 std::string scopes_of(const std::vector<const IrNode*>& nodes) {
-  std::string text;
-  for (const IrNode* node : nodes) {
-    if (node != nodes.front()) text += '\n';
-    text += node->scope;
-  }
-  return text;
+  return fmt::format("{}", fmt::join(std::views::transform(nodes, &IrNode::scope), "\n"));
 }
 
 std::string canonical(const std::string& path) {

@@ -28,10 +28,6 @@
 namespace msprobe::compare {
 namespace {
 
-// These formats are texts about all tasks, not tables of one rank.
-constexpr std::string_view kHtml = "html";
-constexpr std::string_view kMarkdown = "md";
-
 /// The arguments as they were typed: the options, and what becomes of others.
 struct Typed {
   CompareOptions options;
@@ -67,9 +63,8 @@ void read_request(const std::string& path, bool stack_mode, CompareOptions& opti
   options.rank.print_rows = request.flag("is_print_compare_log", true);
 }
 
-/// True for the name of a text about all tasks.
 bool is_text(std::string_view name) {
-  return name == kHtml || name == kMarkdown || text_format(name) != nullptr;
+  return text_format(name) != nullptr;
 }
 
 bool wants(const Typed& typed, std::string_view format) {
@@ -91,12 +86,11 @@ std::vector<report::Format> chosen_formats(const Typed& typed) {
 
 /// The format that the file's ending names, if any.
 std::vector<std::string> format_of_file(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  const std::string_view ending = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
   for (const TextFormat& format : text_formats()) {
     if (name.ends_with("." + std::string(format.ending))) return {std::string(format.name)};
   }
-  if (ending != kHtml && ending != kMarkdown && !report::format_from_name(ending)) return {};
+  const std::string_view ending = name.substr(name.rfind('.') + 1);
+  if (ending.size() == name.size() || !report::format_from_name(ending)) return {};
   return {std::string(ending)};
 }
 
@@ -114,8 +108,6 @@ Outputs to_outputs(Typed typed) {
   if (typed.formats.empty() && !typed.xlsx) typed.formats = format_of_file(outputs.file);
   outputs.formats = chosen_formats(typed);
   outputs.formats_chosen = typed.xlsx || !typed.formats.empty();
-  outputs.html = wants(typed, kHtml);
-  outputs.markdown = wants(typed, kMarkdown);
   for (const TextFormat& format : text_formats()) {
     if (wants(typed, format.name)) outputs.texts.emplace_back(format.name);
   }
@@ -149,7 +141,7 @@ void read_operands(const Typed& typed, Inputs& inputs) {
 
 CompareOptions to_options(const Typed& typed) {
   CompareOptions options = typed.options;
-  options.inputs.kind = dump_kind(typed.mode);
+  options.inputs.atb = is_atb(typed.mode);
   if (!typed.against.empty()) {
     options.inputs.golden = typed.against.front();
   } else if (!typed.operands.first.empty()) {

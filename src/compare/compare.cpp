@@ -85,8 +85,7 @@ void refuse_tree(const std::string& path, const dump::GraphSearch& graph) {
 /// For paths on the local disks of several machines: only dumps with a dump.json. Throws as
 /// discover_everywhere() does.
 ClassifiedPair classify_everywhere(const Inputs& inputs) {
-  if (inputs.kind == DumpKind::atb || inputs.graph)
-    throw UsageError("--local supports only dumps with a dump.json");
+  if (inputs.atb || inputs.graph) throw UsageError("--local supports only dumps with a dump.json");
   ClassifiedPair found;
   found.target.tree.tree = dump::discover_everywhere(inputs.target, dump::RankNames::exact, true);
   found.golden.tree.tree = dump::discover_everywhere(inputs.golden, dump::RankNames::exact, true);
@@ -98,7 +97,7 @@ ClassifiedPair classify_everywhere(const Inputs& inputs) {
 ClassifiedPair classify(const Inputs& inputs, bool parted = false) {
   const bool folders = is_folder(inputs.target) && is_folder(inputs.golden);
   ClassifiedPair found;
-  if (inputs.kind == DumpKind::atb) {
+  if (inputs.atb) {
     if (!folders) throw UsageError("-m atb needs folders with a statistic.csv");
     found.layout = InputLayout::atb;
     return found;
@@ -172,15 +171,14 @@ Sinks make_sinks(const CompareOptions& options, const Rules& rules, bool entries
     sinks.push_back(mapping_proposal_sink(outputs.suggest_mapping, outputs.existing));
   if (entries && !outputs.map_parameters.empty())
     sinks.push_back(parameter_mapping_sink(outputs.map_parameters, outputs.existing));
-  const auto path = [&](std::string_view ending) {
-    return outputs.file.empty() ? fmt::format("{}/compare_result_{}.{}", outputs.directory, time, ending)
-                                : outputs.file;
-  };
-  if (outputs.html) sinks.push_back(html_sink(path("html"), outputs.existing, progress));
-  if (outputs.markdown) sinks.push_back(markdown_sink(path("md"), outputs.existing));
   for (const std::string& name : outputs.texts) {
     const TextFormat& format = *text_format(name);
-    sinks.push_back(text_sink(format, path(format.ending), outputs.existing));
+    const std::string path =
+        outputs.file.empty() ? fmt::format("{}/compare_result_{}.{}", outputs.directory, time, format.ending)
+                             : outputs.file;
+    sinks.push_back(name == kHtml       ? html_sink(path, outputs.existing, progress)
+                    : name == kMarkdown ? markdown_sink(path, outputs.existing)
+                                        : text_sink(format, path, outputs.existing));
   }
   return sinks;
 }

@@ -16,16 +16,10 @@
 
 namespace msprobe::compare {
 
-/// The kind of dump that -m names.
-enum class DumpKind {
-  automatic,  // detected from the files
-  atb,
-};
-
 struct Inputs {
   std::string target;
   std::string golden;
-  DumpKind kind = DumpKind::automatic;
+  bool atb = false;                     // they are of ATB; otherwise the files tell the kind
   bool local = false;                   // the dumps are on the local disks of several machines
   std::optional<GraphSelection> graph;  // a static-graph dump is asked for, and these parts of it
 };
@@ -36,15 +30,13 @@ struct Outputs {
   Existing existing = Existing::refuse;  // for file names from the command line
   std::vector<report::Format> formats;   // of tables
   bool formats_chosen = false;           // not the default
-  bool html = false;                     // the report on all tasks, too
-  bool markdown = false;                 // and the verdict for a comment
-  std::vector<std::string> texts;        // and other texts, by name (sinks/texts.hpp)
+  std::vector<std::string> texts;        // about all tasks, by name (sinks/texts.hpp)
   std::string suggest_mapping;           // where to write a proposal for rows without partner; empty: nowhere
   std::string map_parameters;            // where to write which parameter is which; empty: nowhere
   StoryOptions story;                    // printed instead of writing results
 
   /// The number of results that are written for each comparison, or for all together.
-  std::size_t results() const { return formats.size() + (html ? 1 : 0) + (markdown ? 1 : 0) + texts.size(); }
+  std::size_t results() const { return formats.size() + texts.size(); }
 };
 
 struct CompareOptions {

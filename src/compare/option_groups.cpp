@@ -38,7 +38,7 @@ void apply_merge(const LayoutArguments& arguments, CompareOptions& options) {
                       : options.rank.first_difference                                  ? "-da"
                       : !options.rank.diagnosis.noise_floor.empty()                    ? "--noise-floor"
                       : !options.rank.diagnosis.wanted                                 ? "--python-rules"
-                      : options.inputs.kind != DumpKind::automatic                     ? "-m"
+                      : options.inputs.atb                                             ? "-m"
                       : arguments.rank_option.given() || arguments.step_option.given() ? "--rank and --step"
                                                                                        : nullptr;
   if (other != nullptr) throw UsageError(std::string("--merge-ranks and ") + other + " cannot be combined");
@@ -135,9 +135,8 @@ pairing::MatchOptions to_match_options(const PairingArguments& arguments) {
   return options;
 }
 
-DumpKind dump_kind(const std::string& mode) {
-  if (mode == "auto") return DumpKind::automatic;
-  if (mode == "atb") return DumpKind::atb;
+bool is_atb(const std::string& mode) {
+  if (mode == "auto" || mode == "atb") return mode == "atb";
   constexpr std::pair<std::string_view, const char*> kReasons[] = {
       {"torchair",
        "the fused operators are listed in a text format of the vendor's graph engine, which only its own "

@@ -45,7 +45,7 @@ struct LayoutArguments {
 };
 
 /// Parses -m. Throws UsageError for other modes, which says why those of the Python tool are not supported.
-DumpKind dump_kind(const std::string& mode);
+bool is_atb(const std::string& mode);
 
 void declare_layouts(OptionList& options, LayoutArguments& arguments);
 

@@ -186,7 +186,7 @@ std::vector<SeriesRun> compare_series(const std::vector<std::string>& runs, cons
       inner.outputs.directory += "/" + folder_name(run, taken);
     } else {
       inner.outputs.formats.clear();
-      inner.outputs.markdown = false;
+      inner.outputs.texts.clear();
     }
     SeriesRun row = compare_run(run, inner, gate, strict, progress);
     if (options.outputs.file.empty() && row.answer != kFailed) row.results = inner.outputs.directory;
@@ -236,7 +236,7 @@ std::string render_series(const std::vector<SeriesRun>& series, const Outputs& o
 
 void check_series_format(const Outputs& outputs) {
   if (outputs.file.empty()) return;
-  if (outputs.html || !outputs.texts.empty())
+  if (!outputs.texts.empty() && outputs.texts.front() != kMarkdown)
     throw UsageError("a table of runs is csv, xlsx, json, jsonl or md",
                      "leave out --output-file, and give a folder with -o, for one result a run");
   if (outputs.file != "-") prepare_output(outputs.file, outputs.existing);
@@ -244,7 +244,7 @@ void check_series_format(const Outputs& outputs) {
 
 void write_series(const std::vector<SeriesRun>& series, const Outputs& outputs) {
   const std::string& path = outputs.file;
-  if (!outputs.markdown) {
+  if (outputs.texts.empty()) {
     const SeriesTable table(series);
     if (path == "-") {
       report::write_stdout(table, outputs.formats.front());

@@ -76,8 +76,8 @@ void add_peer(JsonWriter& json, std::string_view text) {
 class RankJson {
  public:
   explicit RankJson(const verdict::RankResult& result) : result_(result), rows_(RankRows::of(result)) {
-    for (std::size_t i = 0; i < rows_.fields().size(); ++i) {
-      const Field field = rows_.fields()[i].field;
+    for (std::size_t i = 0; i < rows_.cells().columns().size(); ++i) {
+      const Field field = rows_.cells().columns()[i].field;
       if (field == Field::target_statistic || field == Field::target_checksum) measures_.push_back(i);
     }
   }
@@ -161,7 +161,7 @@ class RankJson {
     rows_.row(index, cells_, scratch_);
     json.open_object();
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const verdict::Column& column = rows_.fields()[i];
+      const verdict::Column& column = rows_.cells().columns()[i];
       json.key(column.title);
       if (column.field == Field::verdict) {
         json.value(result_text(item, golden));

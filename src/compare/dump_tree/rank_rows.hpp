@@ -26,18 +26,10 @@ class RankRows final : public Rows {
   static RankRows of(const verdict::RankResult& result);
 
   const std::vector<std::string>& columns() const override { return titles_; }
-  /// The place of a field among the cells; nothing if these rows do not have the field.
-  std::optional<std::size_t> place_of(verdict::Field field, std::size_t which = 0) const {
-    return cells_.place_of(field, which);
-  }
-  const std::vector<verdict::Column>& fields() const { return cells_.columns(); }
+  const verdict::RowCells& cells() const { return cells_; }
   std::size_t rows() const override { return result_->rows.size(); }
   void row(std::size_t index, std::vector<report::Cell>& cells, report::Scratch& scratch) const override {
     cells_.row(index, cells, scratch);
-  }
-  /// The cells that an item of golden would have if it were a separate row.
-  void golden_item(std::uint32_t item, std::vector<report::Cell>& cells, report::Scratch& scratch) const {
-    cells_.golden_item(item, cells, scratch);
   }
 
   measuring::Mode mode() const override { return result_->mode; }

@@ -151,21 +151,19 @@ class Proposer {
   std::vector<bool> used_;
 };
 
-class MappingProposal final : public Sink {
+class MappingProposal final : public KeepingSink<NamePairs> {
  public:
   MappingProposal(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
   void begin(const TaskPlan& plan) override {
     check_output(path_, existing_);
-    pairs_.resize(plan.tasks.size());
+    KeepingSink::begin(plan);
   }
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
-    pairs_[task] = suggest_pairs(rows->of_entries()->result());
+    kept_[task] = suggest_pairs(rows->of_entries()->result());
   }
-  void pack(std::size_t task, PacketWriter& packet) const override { packet(pairs_[task]); }
-  void unpack(std::size_t task, PacketReader& packet) override { packet(pairs_[task]); }
   void end(CompareReport& report) override {
-    if (write_suggestion(pairs_, path_, existing_)) {
+    if (write_suggestion(kept_, path_, existing_)) {
       report.tasks.front().files.push_back(path_);
     } else {
       log_warning("--suggest-mapping: nothing to suggest, no file written");
@@ -175,7 +173,6 @@ class MappingProposal final : public Sink {
  private:
   std::string path_;
   Existing existing_;
-  std::vector<NamePairs> pairs_;
 };
 
 void write_data_mapping(const verdict::RankResult& result, const std::string& path) {

@@ -45,16 +45,25 @@ class Failures {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-class FactorNotesSink final : public Sink {
+/// The effects of the factors in a task.
+struct FactorUse {
+  bool tensors = false;
+  std::vector<char> met;  // by name
+  std::vector<FailedFactor> failures;
+};
+
+void carry(auto& packet, Carried<FactorUse> auto& use) {
+  packet(use.tensors, use.met, use.failures);
+}
+
+class FactorNotesSink final : public KeepingSink<FactorUse> {
  public:
   FactorNotesSink(std::shared_ptr<const TensorFactors> factors, const std::string& file)
       : factors_(std::move(factors)), file_(file) {}
 
-  void begin(const TaskPlan& plan) override { found_.resize(plan.tasks.size()); }
-
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
     const verdict::RankResult& result = rows->of_entries()->result();
-    FactorUse& found = found_[task];
+    FactorUse& found = kept_[task];
     if (result.mode != measuring::Mode::tensor) return;
     found.tensors = true;
     found.met.resize(factors_->all().size());
@@ -69,18 +78,15 @@ class FactorNotesSink final : public Sink {
     found.failures = failures.take();
   }
 
-  void pack(std::size_t task, PacketWriter& packet) const override { carry_all(packet, found_[task]); }
-  void unpack(std::size_t task, PacketReader& packet) override { carry_all(packet, found_[task]); }
-
   void end(CompareReport& report) override {
     std::vector<std::string>& lines = report.not_multiplied;
     const auto add = [&](const std::string& line) { lines.push_back(line); };
     for (const std::string& remark : factors_->remarks()) add(display(file_) + ", " + remark);
-    const bool tensors = std::ranges::any_of(found_, [](const FactorUse& found) { return found.tensors; });
+    const bool tensors = std::ranges::any_of(kept_, [](const FactorUse& found) { return found.tensors; });
     if (!tensors) return add("no tensors were compared, and --config affects nothing else");
     Failures failures;
     std::vector<char> met(factors_->all().size());
-    for (const FactorUse& found : found_) {
+    for (const FactorUse& found : kept_) {
       for (const FailedFactor& failure : found.failures) failures.add(failure);
       for (std::size_t i = 0; i < found.met.size(); ++i) met[i] = met[i] != 0 || found.met[i] != 0;
     }
@@ -103,14 +109,6 @@ class FactorNotesSink final : public Sink {
   }
 
  private:
-  struct FactorUse {
-    bool tensors = false;
-    std::vector<char> met;  // by name
-    std::vector<FailedFactor> failures;
-  };
-
-  static void carry_all(auto& packet, auto& found) { packet(found.tensors, found.met, found.failures); }
-
   void meet(FactorSide side, const dump::Side& items, std::uint32_t index, FactorUse& found) const {
     const auto one = [&](std::uint32_t item) {
       if (const auto place = factors_->find(side, items.text(items.items[item].data_name)))
@@ -123,7 +121,6 @@ class FactorNotesSink final : public Sink {
 
   std::shared_ptr<const TensorFactors> factors_;
   std::string file_;
-  std::vector<FactorUse> found_;  // by task
 };
 
 }  // namespace

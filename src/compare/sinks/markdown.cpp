@@ -41,37 +41,34 @@ std::string fenced(std::string text) {
   return text;
 }
 
-class Markdown final : public Sink {
+class Markdown final : public KeepingSink<std::vector<NotedRow>> {
  public:
   Markdown(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
   void begin(const TaskPlan& plan) override {
     if (path_ != "-") prepare_output(path_, existing_);
-    bad_.resize(plan.tasks.size());
+    KeepingSink::begin(plan);
   }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
-    for (std::size_t i = 0; i < rows->rows() && bad_[task].size() < kMostRows; ++i) {
+    for (std::size_t i = 0; i < rows->rows() && kept_[task].size() < kMostRows; ++i) {
       const RowFacts facts = rows->facts(i);
-      if (facts.verdict != verdict::Verdict::pass && !facts.left_out) bad_[task].push_back(rows->note(i));
+      if (facts.verdict != verdict::Verdict::pass && !facts.left_out) kept_[task].push_back(rows->note(i));
     }
   }
-
-  void pack(std::size_t task, PacketWriter& packet) const override { packet(bad_[task]); }
-  void unpack(std::size_t task, PacketReader& packet) override { packet(bad_[task]); }
 
   void end(CompareReport& report) override {
     std::string text;
     if (report.diagnosis) text = "```text\n" + fenced(answer_text(*report.diagnosis)) + "```\n";
     std::size_t tasks_left = 0;
-    for (std::size_t i = 0; i < bad_.size(); ++i) {
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
       const std::string head = heading(report.tasks[i]);
       if (text.size() + head.size() + kTail > kMostBytes) {
         ++tasks_left;
         continue;
       }
       text += (text.empty() ? "" : "\n") + head;
-      append_rows(bad_[i], report.tasks[i], text);
+      append_rows(kept_[i], report.tasks[i], text);
     }
     if (tasks_left > 0) text += fmt::format("\nand {} more comparisons\n", tasks_left);
     for (const std::string& line : report.one_sided) {
@@ -100,7 +97,6 @@ class Markdown final : public Sink {
 
   std::string path_;
   Existing existing_;
-  std::vector<std::vector<NotedRow>> bad_;  // by task
 };
 
 }  // namespace

@@ -82,24 +82,22 @@ std::string parameter_mapping(const verdict::RankResult& result) {
   return lines_of(target, golden, diagnosis::map_parameters(target, golden, diagnosis::kSameContent));
 }
 
-class ParameterMapping final : public Sink {
+class ParameterMapping final : public KeepingSink<std::string> {
  public:
   ParameterMapping(const std::string& path, Existing existing) : path_(path), existing_(existing) {}
 
   void begin(const TaskPlan& plan) override {
     check_output(path_, existing_);
-    texts_.resize(plan.tasks.size());
+    KeepingSink::begin(plan);
   }
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& /*summary*/) override {
-    texts_[task] = parameter_mapping(rows->of_entries()->result());
+    kept_[task] = parameter_mapping(rows->of_entries()->result());
   }
-  void pack(std::size_t task, PacketWriter& packet) const override { packet(texts_[task]); }
-  void unpack(std::size_t task, PacketReader& packet) override { packet(texts_[task]); }
   void end(CompareReport& report) override {
     OutputFile file(path_, existing_);
     file.write(kHead);
     std::unordered_set<std::string_view> written;
-    for (const std::string& text : texts_) {
+    for (const std::string& text : kept_) {
       for (const std::string_view line : split(text, "\n")) {
         // Steps and ranks have the same parameters, so each line is written once.
         if (line.empty() || !written.insert(line).second) continue;
@@ -114,7 +112,6 @@ class ParameterMapping final : public Sink {
  private:
   std::string path_;
   Existing existing_;
-  std::vector<std::string> texts_;
 };
 
 }  // namespace

@@ -184,8 +184,8 @@ class RankPacker {
  public:
   explicit RankPacker(const RankRows& rows)
       : rows_(rows), result_(rows.result()), entries_(rows.result()), lines_(lines_of(rows.result())) {
-    for (std::size_t i = 0; i < rows.fields().size(); ++i) {
-      const verdict::Column& field = rows.fields()[i];
+    for (std::size_t i = 0; i < rows.cells().columns().size(); ++i) {
+      const verdict::Column& field = rows.cells().columns()[i];
       if (field.field == Field::stack) continue;  // the stacks are beside the entries
       PackedColumn& column = columns_.emplace_back();
       column.field = field.field;
@@ -310,7 +310,7 @@ class RankPacker {
     for (std::size_t i = rows.first; i < rows.last; ++i) {
       const PageRow line = line_of(i);
       if (line.golden_only) {
-        rows_.golden_item(line.golden, cells, scratch);
+        rows_.cells().golden_item(line.golden, cells, scratch);
       } else {
         rows_.row(line.row, cells, scratch);
       }

@@ -86,6 +86,18 @@ class Sink {
   virtual void end(CompareReport& /*report*/) {}
 };
 
+/// A sink that keeps a value of each task, which travels as it is.
+template <typename Kept>
+class KeepingSink : public Sink {
+ public:
+  void begin(const TaskPlan& plan) override { kept_.resize(plan.tasks.size()); }
+  void pack(std::size_t task, PacketWriter& packet) const final { packet(kept_[task]); }
+  void unpack(std::size_t task, PacketReader& packet) final { packet(kept_[task]); }
+
+ protected:
+  std::vector<Kept> kept_;  // by task
+};
+
 using Sinks = std::vector<std::unique_ptr<Sink>>;
 
 /// Reports factors of --config without effect, so that a reader does not take tensors for multiplied that

@@ -129,7 +129,7 @@ class Story {
   }
 
   std::string cell(Field field, std::size_t which = 0) const {
-    const std::optional<std::size_t> place = rows_.place_of(field, which);
+    const std::optional<std::size_t> place = rows_.cells().place_of(field, which);
     return place ? report::plain_text(cells_[*place]) : std::string();
   }
 

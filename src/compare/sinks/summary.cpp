@@ -48,9 +48,7 @@ bool weighs_more(const NotedRow& a, const NotedRow& b) {
 }
 
 bool worse(const NotedRow& a, const NotedRow& b) {
-  if (a.verdict != b.verdict) return a.verdict > b.verdict;
-  if (a.weight != b.weight) return a.weight > b.weight;
-  return a.index < b.index;
+  return a.verdict != b.verdict ? a.verdict > b.verdict : weighs_more(a, b);
 }
 
 /// Says why no tensor of a task was compared.
@@ -70,17 +68,7 @@ bool share_a_name(const dump::Side& target, const dump::Side& golden) {
                              [&](const dump::Api& api) { return names.contains(target.text(api.name)); });
 }
 
-/// True if rows are paired only by equal content.
-bool is_paired_by_content(const RankResult& result) {
-  bool any = false;
-  for (const Pair& row : result.rows) {
-    if (!row.matched()) continue;
-    if (row.other_name != pairing::OtherName::content) return false;
-    any = true;
-  }
-  return any;
-}
-
+/// True if a row is paired by more than equal content.
 bool is_paired_by_name(const RankResult& result) {
   return std::ranges::any_of(result.rows, [](const Pair& row) {
     return row.matched() && row.other_name != pairing::OtherName::content;
@@ -89,7 +77,8 @@ bool is_paired_by_name(const RankResult& result) {
 
 /// Notes why the limits, or the diagnosis, could judge nothing in a rank.
 void note_not_judged(const RankResult& result, TaskSummary& summary) {
-  const bool by_content = is_paired_by_content(result);
+  const bool by_name = is_paired_by_name(result);
+  const bool by_content = !by_name && std::ranges::any_of(result.rows, &Pair::matched);
   std::string& limits = summary.not_judged_by_limits;
   const bool empty = result.target.apis.empty() || result.golden.apis.empty();
   if (empty) {
@@ -103,7 +92,7 @@ void note_not_judged(const RankResult& result, TaskSummary& summary) {
   }
   // Two parallel layouts are compared by the whole that their ranks make up.
   const bool merged = result.target_joins || result.golden_joins;
-  if (!empty && !merged && !is_paired_by_name(result) && !share_a_name(result.target, result.golden)) {
+  if (!empty && !merged && !by_name && !share_a_name(result.target, result.golden)) {
     summary.not_judged = "the two sides have no name in common: " + limits;
   } else if (result.diagnosis && result.diagnosis->coverage.compared == 0) {
     summary.not_judged =
@@ -125,12 +114,10 @@ void cover(const Rows& rows, std::size_t row, const RowFacts& facts, Coverage& c
 
 using Order = bool (*)(const NotedRow&, const NotedRow&);
 
-class Summaries final : public Sink {
+class Summaries final : public KeepingSink<std::optional<diagnosis::RankFindings>> {
  public:
   Summaries(const SummaryOptions& options, const MatchOptions& match, const Rules& rules)
       : options_(options), match_(match), rules_(rules) {}
-
-  void begin(const TaskPlan& plan) override { found_.resize(plan.tasks.size()); }
 
   void take(std::size_t task, const std::shared_ptr<const Rows>& rows, TaskSummary& summary) override {
     summary = summarize(*rows, options_);
@@ -148,18 +135,15 @@ class Summaries final : public Sink {
       summary.stopped_behind = result.target.text(result.target.apis[result.entries_reached - 1].name);
     }
     // Keeps the findings without those of each item, so that memory does not grow with the number of ranks.
-    found_[task] = *result.diagnosis;
+    kept_[task] = *result.diagnosis;
     // The tables show these; the diagnosis also compares items that are no row.
-    found_[task]->counts = {};
-    for (const Pair& row : result.rows) ++found_[task]->counts[static_cast<std::size_t>(result.origin(row))];
+    kept_[task]->counts = {};
+    for (const Pair& row : result.rows) ++kept_[task]->counts[static_cast<std::size_t>(result.origin(row))];
   }
-
-  void pack(std::size_t task, PacketWriter& packet) const override { packet(found_[task]); }
-  void unpack(std::size_t task, PacketReader& packet) override { packet(found_[task]); }
 
   void end(CompareReport& report) override {
     std::vector<diagnosis::RankFindings> ranks;
-    for (std::optional<diagnosis::RankFindings>& rank : found_) {
+    for (std::optional<diagnosis::RankFindings>& rank : kept_) {
       if (rank) ranks.push_back(*std::move(rank));
     }
     if (!ranks.empty()) report.diagnosis = diagnosis::conclude(ranks, rules_.names_source);
@@ -169,7 +153,6 @@ class Summaries final : public Sink {
   SummaryOptions options_;
   MatchOptions match_;
   const Rules& rules_;
-  std::vector<std::optional<diagnosis::RankFindings>> found_;  // by task
 };
 
 }  // namespace

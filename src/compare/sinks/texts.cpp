@@ -30,7 +30,9 @@ class TextOutput final : public Sink {
 }  // namespace
 
 std::span<const TextFormat> text_formats() {
-  static constexpr std::array<TextFormat, 3> kFormats = {{
+  static constexpr std::array<TextFormat, 5> kFormats = {{
+      {kHtml, kHtml, nullptr},
+      {kMarkdown, kMarkdown, nullptr},
       {"junit", "xml", junit_text},
       {"sarif", "sarif", sarif_text},
       {"github", "github.txt", github_text},

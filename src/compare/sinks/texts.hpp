@@ -14,14 +14,17 @@
 namespace msprobe::compare {
 
 struct TextFormat {
-  std::string_view name;    // as --format names it
-  std::string_view ending;  // of the names of files
-  std::string (*text)(const CompareReport& report);
+  std::string_view name;                             // as --format names it
+  std::string_view ending;                           // of the names of files
+  std::string (*text)(const CompareReport& report);  // null: it shows rows, too, and has a sink of its own
 };
 
+/// The formats of texts about all tasks.
 std::span<const TextFormat> text_formats();
 /// The format of that name, or null.
 const TextFormat* text_format(std::string_view name);
+inline constexpr std::string_view kHtml = "html";
+inline constexpr std::string_view kMarkdown = "md";
 
 /// Writes the text at the end, to the file or, for "-", to standard output. Creates the folder.
 std::unique_ptr<Sink> text_sink(const TextFormat& format, const std::string& path, Existing existing);
