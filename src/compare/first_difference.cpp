@@ -207,18 +207,17 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
     create_directories(options.outputs.directory);
     check_output(options.outputs.directory + "/diff_analyze_" + time);
   }
-  std::vector<std::pair<std::size_t, std::size_t>> slots;  // step and rank of each pair
   for (const RankPair& pair : plan.pairs) {
     if (report.steps.empty() || report.steps.back().label != pair.step) {
       report.steps.emplace_back().label = pair.step;
       if (team().computes()) create_directories(folder_of(options, pair.step));
     }
-    slots.emplace_back(report.steps.size() - 1, report.steps.back().ranks.size());
     report.steps.back().ranks.emplace_back();
   }
-  const auto slot = [&](std::size_t i) -> AnalyzedRank& {
-    return report.steps[slots[i].first].ranks[slots[i].second];
-  };
+  std::vector<AnalyzedRank*> slots;  // by pair
+  for (AnalyzedStep& step : report.steps) {
+    for (AnalyzedRank& rank : step.ranks) slots.push_back(&rank);
+  }
   SharedWork work;
   work.bytes = json_bytes_ahead(plan.pairs);
   measuring::BytesAhead bytes(progress, plan.pairs.size(),
@@ -232,7 +231,7 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
   }
   work.compute = [&](std::size_t i) {
     const RankPair& pair = plan.pairs[i];
-    AnalyzedRank& rank = slot(i);
+    AnalyzedRank& rank = *slots[i];
     try {
       if (const std::string apart = seen_by(pair).apart; !apart.empty()) throw IoError(apart);
       rank = analyze_rank(pair, options, rules, time, bytes);
@@ -243,8 +242,8 @@ DifferenceReport find_first_difference(const CompareOptions& asked, Progress* pr
       rank.differences.number = number_of(pair);
     }
   };
-  work.pack = [&](std::size_t i, PacketWriter& packet) { packet(slot(i)); };
-  work.unpack = [&](std::size_t i, PacketReader& packet) { packet(slot(i)); };
+  work.pack = [&](std::size_t i, PacketWriter& packet) { packet(*slots[i]); };
+  work.unpack = [&](std::size_t i, PacketReader& packet) { packet(*slots[i]); };
   team().share(work);
   if (progress != nullptr) progress->end();
   if (!team().is_root()) return report;

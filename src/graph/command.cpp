@@ -30,31 +30,16 @@ namespace {
 
 constexpr std::size_t kShownWarnings = 5;
 
-/// Lines for a program that shows how far the work is.
-class ProgressLog {
- public:
-  /// A line for each percent.
-  void tell(double percent) {
-    const double whole = std::floor(percent);
-    if (whole <= last_) return;
-    last_ = whole;
-    print(whole, true, {});
-  }
-  void end(const std::vector<std::string>& problems) { print(100, false, problems); }
-
- private:
-  static void print(double percent, bool running, const std::vector<std::string>& problems) {
-    JsonWriter json;
-    json.open_object();
-    json.member("current_progress", percent);
-    json.member("process_running", running);
-    json.member("error_msg", problems);
-    json.close();
-    write_all(STDOUT_FILENO, "PROGRESS: " + json.take() + "\n", "standard output");
-  }
-
-  double last_ = 0;
-};
+/// A line for a program that shows how far the work is.
+void print_progress(double percent, bool running, const std::vector<std::string>& problems) {
+  JsonWriter json;
+  json.open_object();
+  json.member("current_progress", percent);
+  json.member("process_running", running);
+  json.member("error_msg", problems);
+  json.close();
+  write_all(STDOUT_FILENO, "PROGRESS: " + json.take() + "\n", "standard output");
+}
 
 /// The value for each side; empty if the option has no value.
 std::vector<int> sizes_of(std::string_view option, const std::vector<std::string>& texts, std::size_t sides) {
@@ -276,10 +261,16 @@ class GraphCommand final : public Command {
     if (merge_.as_json() && !merges())
       log_warning("--file_type json is for merged ranks (--rank_size, --tp, --pp); writing a database");
     GraphProgress progress{context.progress, {}};
-    ProgressLog log;
-    if (progress_log_) progress.tell = [&](double percent) { log.tell(percent); };
+    double told = 0;
+    if (progress_log_) {
+      progress.tell = [&](double percent) {
+        if (std::floor(percent) <= told) return;
+        told = std::floor(percent);
+        print_progress(told, true, {});
+      };
+    }
     const GraphResult result = merges() ? merge(progress) : build_graph(options_, progress);
-    if (progress_log_) log.end(result.problems);
+    if (progress_log_) print_progress(100, false, result.problems);
     report(result);
     return result.problems.empty() ? Outcome::clean : Outcome::failure;
   }

@@ -16,7 +16,7 @@ namespace msprobe::compare {
 struct TextFormat {
   std::string_view name;                             // as --format names it
   std::string_view ending;                           // of the names of files
-  std::string (*text)(const CompareReport& report);  // null: it shows rows, too, and has a sink of its own
+  std::string (*text)(const CompareReport& report);  // null: it shows rows, too, and another sink writes it
 };
 
 /// The formats of texts about all tasks.

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "compare/static_graph/graph_rows.hpp"
 #include "support/error.hpp"
@@ -15,36 +18,25 @@
 namespace msprobe::compare {
 namespace {
 
-constexpr std::uint32_t kNoPartner = UINT32_MAX;
+/// The key of an item, and how many items of that key have an earlier time.
+using ItemPlace = std::pair<std::string_view, std::uint32_t>;
 
-/// Indices of the items by key; items with one key are in the order of their times.
-class ByKey {
- public:
-  explicit ByKey(const std::vector<GraphItem>& items) : order_(items.size()) {
-    std::unordered_map<std::string_view, std::vector<std::uint32_t>> groups;
-    for (std::uint32_t i = 0; i < items.size(); ++i) groups[items[i].key].push_back(i);
-    for (auto& [key, group] : groups) {
-      std::ranges::stable_sort(group, [&](std::uint32_t a, std::uint32_t b) {
-        const std::string& left = items[a].time;
-        const std::string& right = items[b].time;
-        return left.size() != right.size() ? left.size() < right.size() : left < right;
-      });
-      for (std::uint32_t i = 0; i < group.size(); ++i) order_[group[i]] = i;
-    }
-    groups_ = std::move(groups);
+std::vector<ItemPlace> places_of(const std::vector<GraphItem>& items) {
+  std::vector<std::uint32_t> order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto by_time = [&](std::uint32_t i) {
+    return std::tuple<std::string_view, std::size_t, std::string_view>(items[i].key, items[i].time.size(),
+                                                                       items[i].time);
+  };
+  std::ranges::stable_sort(order, {}, by_time);
+  std::vector<ItemPlace> places(items.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::string_view key = items[order[i]].key;
+    const bool again = i > 0 && places[order[i - 1]].first == key;
+    places[order[i]] = {key, again ? places[order[i - 1]].second + 1 : 0};
   }
-
-  /// How many items with its key come before this item.
-  std::uint32_t order(std::uint32_t item) const { return order_[item]; }
-  std::uint32_t find(std::string_view key, std::uint32_t order) const {
-    const auto group = groups_.find(key);
-    return group == groups_.end() || order >= group->second.size() ? kNoPartner : group->second[order];
-  }
-
- private:
-  std::vector<std::uint32_t> order_;
-  std::unordered_map<std::string_view, std::vector<std::uint32_t>> groups_;
-};
+  return places;
+}
 
 struct ItemPair {
   const GraphItem* target = nullptr;
@@ -52,17 +44,18 @@ struct ItemPair {
 };
 
 std::vector<ItemPair> join(const StaticGraphSide& target, const StaticGraphSide& golden) {
-  const ByKey targets(target.items);
-  const ByKey goldens(golden.items);
+  const std::vector<ItemPlace> goldens = places_of(golden.items);
+  std::map<ItemPlace, const GraphItem*> left;
+  for (std::size_t i = 0; i < goldens.size(); ++i) left.emplace(goldens[i], &golden.items[i]);
   std::vector<ItemPair> pairs;
-  std::vector<bool> used(golden.items.size(), false);
-  for (std::uint32_t i = 0; i < target.items.size(); ++i) {
-    const std::uint32_t other = goldens.find(target.items[i].key, targets.order(i));
-    pairs.push_back({&target.items[i], other == kNoPartner ? nullptr : &golden.items[other]});
-    if (other != kNoPartner) used[other] = true;
+  const std::vector<ItemPlace> targets = places_of(target.items);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const auto other = left.find(targets[i]);
+    pairs.push_back({&target.items[i], other == left.end() ? nullptr : other->second});
+    if (other != left.end()) left.erase(other);
   }
-  for (std::uint32_t i = 0; i < golden.items.size(); ++i) {
-    if (!used[i]) pairs.push_back({nullptr, &golden.items[i]});
+  for (std::size_t i = 0; i < goldens.size(); ++i) {
+    if (left.contains(goldens[i])) pairs.push_back({nullptr, &golden.items[i]});
   }
   return pairs;
 }

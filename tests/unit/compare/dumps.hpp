@@ -81,7 +81,6 @@ inline RankRows judged_rows(std::string_view target, std::string_view golden, me
 inline std::string cell_text(const report::Cell& cell) {
   struct Print {
     std::string operator()(const report::Text& text) const { return std::string(text.value); }
-    std::string operator()(const report::Structured& text) const { return std::string(text.value); }
     std::string operator()(const report::Spelled& number) const { return report::plain_text(number); }
     std::string operator()(double number) const { return "number " + std::to_string(number); }
     std::string operator()(std::int64_t number) const { return "integer " + std::to_string(number); }

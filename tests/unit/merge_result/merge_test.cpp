@@ -68,7 +68,6 @@ struct Result {
       std::string operator()(const report::Text& text) const {
         return text.value.empty() ? "-" : std::string(text.value);
       }
-      std::string operator()(const report::Structured& text) const { return std::string(text.value); }
       std::string operator()(const report::Spelled& number) const { return report::plain_text(number); }
       std::string operator()(double number) const { return fmt::format("real:{}", number); }
       std::string operator()(std::int64_t number) const { return fmt::format("int:{}", number); }
