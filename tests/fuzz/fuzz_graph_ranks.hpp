@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fuzz_facts.hpp"
-#include "graph/options.hpp"
+#include "graph/output.hpp"
 #include "support/json_writer.hpp"
 
 namespace msprobe {
