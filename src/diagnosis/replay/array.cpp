@@ -70,9 +70,7 @@ ValueStream::ValueStream(const Tensor& tensor) {
     if (stored.shape != tensor.shape) throw NoStatement(Status::argument_not_recorded);
     is_integer_ = kind == tensor::DTypeKind::integer;
     reader_.emplace(stored);
-  } catch (const FormatError& error) {
-    throw NoStatement(Status::broken_off, error.what());
-  } catch (const IoError& error) {
+  } catch (const Error& error) {
     throw NoStatement(Status::broken_off, error.what());
   }
 }
@@ -81,9 +79,7 @@ std::span<const double> ValueStream::next() {
   std::span<const double> piece;
   try {
     piece = reader_->read(kLoadPiece);
-  } catch (const FormatError& error) {
-    throw NoStatement(Status::broken_off, error.what());
-  } catch (const IoError& error) {
+  } catch (const Error& error) {
     throw NoStatement(Status::broken_off, error.what());
   }
   const auto is_inexact = [](double value) { return std::fabs(value) >= kExactIntegers; };
@@ -192,6 +188,11 @@ double round_to(DType dtype, double value) {
   const double rounded = tensor::nearest_in(form, value);
   if (std::fabs(rounded) <= form.largest) return rounded;
   return std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
+void cast_to(Array& array, std::optional<DType> dtype) {
+  if (!dtype) return;
+  for (double& value : array.values) value = round_to(*dtype, value);
 }
 
 double norm_of(std::span<const double> values) {

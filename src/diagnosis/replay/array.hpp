@@ -133,6 +133,8 @@ bool is_floating(tensor::DType dtype);
 /// The nearest number of the type, ties to even.
 double round_to(tensor::DType dtype, double value);
 
+/// Rounds to the type that an input is cast to before: that is part of the operation.
+void cast_to(Array& array, std::optional<tensor::DType> dtype);
 double norm_of(std::span<const double> values);
 
 }  // namespace msprobe::diagnosis::replay

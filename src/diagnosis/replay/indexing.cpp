@@ -193,13 +193,6 @@ Results joined(Arguments& arguments, bool is_new) {
   return only(std::move(result));
 }
 
-Results run_cat(Arguments& arguments) {
-  return joined(arguments, false);
-}
-Results run_stack(Arguments& arguments) {
-  return joined(arguments, true);
-}
-
 /// The recorded output shows which elements were dropped, since they are 0. How many were dropped is chance
 /// and is not checked.
 Results run_dropout(Arguments& arguments) {
@@ -226,8 +219,8 @@ std::span<const Operation> index_operations() {
       {"gather", &run_gather},
       {"index_add", &run_index_add},
       {"scatter_add", &run_scatter_add},
-      {"cat", &run_cat},
-      {"stack", &run_stack},
+      {"cat", [](Arguments& arguments) { return joined(arguments, false); }},
+      {"stack", [](Arguments& arguments) { return joined(arguments, true); }},
       {"dropout", &run_dropout},
   };
   return kOperations;

@@ -31,6 +31,15 @@ struct Losses {
   double weight = 0;
 };
 
+/// One loss for each element, all of one weight.
+Losses each_loss(Arguments& arguments, const Shape& shape) {
+  Losses losses;
+  losses.each = arguments.workspace().make(shape);
+  losses.sizes = arguments.workspace().make(shape);
+  losses.weight = static_cast<double>(losses.each.size());
+  return losses;
+}
+
 Results finish_losses(Arguments& arguments, Losses losses, Reduction reduction) {
   if (reduction == Reduction::none) {
     const double sizes = norm_of(losses.sizes.values);
@@ -199,12 +208,9 @@ template <typename Loss>
 Results difference_loss(Arguments& arguments, const Loss& loss) {
   const Array input = arguments.tensor("input");
   const Array target = arguments.tensor("target");
-  Losses losses;
-  losses.each = arguments.workspace().make(broadcast(input.shape, target.shape));
-  losses.sizes = arguments.workspace().make(losses.each.shape);
+  Losses losses = each_loss(arguments, broadcast(input.shape, target.shape));
   walk<2>(losses.each.shape, {&input, &target},
           [&](std::size_t i, const std::array<double, 2>& x) { losses.each.values[i] = loss(x[0], x[1]); });
-  losses.weight = static_cast<double>(losses.each.size());
   return finish_losses(arguments, std::move(losses), reduction_of(arguments));
 }
 
@@ -240,9 +246,7 @@ Results run_binary_cross_entropy_with_logits(Arguments& arguments) {
   const std::optional<Array> positive = arguments.tensor_if_given("pos_weight");
   if (input.shape != target.shape) refuse_argument();
   const Array one = arguments.workspace().make({}, 1);
-  Losses losses;
-  losses.each = arguments.workspace().make(input.shape);
-  losses.sizes = arguments.workspace().make(input.shape);
+  Losses losses = each_loss(arguments, input.shape);
   walk<4>(input.shape, {&input, &target, weight ? &*weight : &one, positive ? &*positive : &one},
           [&](std::size_t i, const std::array<double, 4>& x) {
             const double tail = std::log1p(std::exp(-std::fabs(x[0])));
@@ -251,7 +255,6 @@ Results run_binary_cross_entropy_with_logits(Arguments& arguments) {
             losses.each.values[i] = x[2] * (x[3] * x[1] * of_yes + (1 - x[1]) * of_no);
             losses.sizes.values[i] = 2 * std::fabs(x[2]) * (std::fabs(x[0]) + 1) * (1 + std::fabs(x[3]));
           });
-  losses.weight = static_cast<double>(losses.each.size());
   return finish_losses(arguments, std::move(losses), reduction_of(arguments));
 }
 
@@ -261,16 +264,13 @@ Results run_kl_div(Arguments& arguments) {
   const Array input = arguments.tensor("input");
   const Array target = arguments.tensor("target");
   const bool is_log = arguments.flag("log_target", false);
-  Losses losses;
-  losses.each = arguments.workspace().make(broadcast(input.shape, target.shape));
-  losses.sizes = arguments.workspace().make(losses.each.shape);
+  Losses losses = each_loss(arguments, broadcast(input.shape, target.shape));
   walk<2>(losses.each.shape, {&input, &target}, [&](std::size_t i, const std::array<double, 2>& x) {
     const double p = is_log ? std::exp(x[1]) : x[1];
     const double log_p = is_log ? x[1] : std::log(x[1]);
     losses.each.values[i] = p == 0 ? 0 : p * (log_p - x[0]);
     losses.sizes.values[i] = p == 0 ? 0 : 4 * p * (std::fabs(log_p) + std::fabs(x[0]));
   });
-  losses.weight = static_cast<double>(losses.each.size());
   if (arguments.text("reduction", "mean") == "batchmean") {
     if (input.shape.empty()) refuse_argument();
     losses.weight = static_cast<double>(input.shape[0]);

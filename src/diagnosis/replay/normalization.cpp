@@ -27,12 +27,6 @@ struct Lines {
   std::size_t start(std::size_t line) const { return line / inner * inner * length + line % inner; }
 };
 
-/// The type that the input is cast to before: rounding it is part of the operation.
-void cast_to(Array& array, std::optional<tensor::DType> dtype) {
-  if (!dtype) return;
-  for (double& value : array.values) value = round_to(*dtype, value);
-}
-
 // ---------------------------------------------------------------------- softmax
 
 Results softmax_of(Arguments& arguments, bool is_log) {
@@ -61,13 +55,6 @@ Results softmax_of(Arguments& arguments, bool is_log) {
     }
   }
   return only(std::move(array), std::sqrt(sizes));
-}
-
-Results run_softmax(Arguments& arguments) {
-  return softmax_of(arguments, false);
-}
-Results run_log_softmax(Arguments& arguments) {
-  return softmax_of(arguments, true);
 }
 
 // ---------------------------------------------------------------------- normalizations
@@ -457,8 +444,8 @@ Results run_attention(Arguments& arguments) {
 
 std::span<const Operation> normalization_operations() {
   static const std::vector<Operation> kOperations = {
-      {"softmax", &run_softmax},
-      {"log_softmax", &run_log_softmax},
+      {"softmax", [](Arguments& arguments) { return softmax_of(arguments, false); }},
+      {"log_softmax", [](Arguments& arguments) { return softmax_of(arguments, true); }},
       {"layer_norm", &run_layer_norm},
       {"rms_norm", &run_rms_norm},
       {"npu_rms_norm", &run_npu_rms_norm},

@@ -47,6 +47,13 @@ double relu(double x) {
 double clamp(double x, double low, double high) {
   return std::isnan(x) ? x : std::min(std::max(x, low), high);
 }
+double maximum(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b);
+}
+double minimum(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b);
+}
+
 double sign(double x) {
   return x > 0 ? 1 : (x < 0 ? -1 : x);
 }
@@ -75,13 +82,6 @@ Results triangle(Arguments& arguments, bool is_lower) {
     if (is_lower ? above > diagonal : above < diagonal) array.values[i] = 0;
   }
   return only(std::move(array));
-}
-
-Results run_tril(Arguments& arguments) {
-  return triangle(arguments, true);
-}
-Results run_triu(Arguments& arguments) {
-  return triangle(arguments, false);
 }
 
 Results run_gelu(Arguments& arguments) {
@@ -170,15 +170,11 @@ Results run_clamp(Arguments& arguments) {
   // The upper bound wins where the bounds are the wrong way round.
   if (arguments.given("min")) {
     const Array low = arguments.operand("min");
-    result = map2(arguments, result, low, [](double x, double bound) {
-      return std::isnan(x) || std::isnan(bound) ? kNaN : std::max(x, bound);
-    });
+    result = map2(arguments, result, low, &maximum);
   }
   if (arguments.given("max")) {
     const Array high = arguments.operand("max");
-    result = map2(arguments, result, high, [](double x, double bound) {
-      return std::isnan(x) || std::isnan(bound) ? kNaN : std::min(x, bound);
-    });
+    result = map2(arguments, result, high, &minimum);
   }
   return only(std::move(result));
 }
@@ -203,16 +199,6 @@ Results run_sum(Arguments& arguments, double sign, bool is_swapped) {
   // rounded to the type as well.
   const bool is_exact = std::fabs(alpha) == 1 && arguments.is_tensor("input") && arguments.is_tensor("other");
   return only(std::move(result), is_exact || !std::isfinite(sizes) ? 0 : std::sqrt(sizes));
-}
-
-Results run_add(Arguments& arguments) {
-  return run_sum(arguments, 1, false);
-}
-Results run_sub(Arguments& arguments) {
-  return run_sum(arguments, -1, false);
-}
-Results run_rsub(Arguments& arguments) {
-  return run_sum(arguments, -1, true);
 }
 
 Results run_binary(Arguments& arguments) {
@@ -245,17 +231,6 @@ Results run_div(Arguments& arguments) {
   if (mode == "trunc") return rounded_quotient(arguments, &std::trunc);
   if (!mode.empty()) refuse_argument();
   return run_binary(arguments);
-}
-
-Results run_floor_divide(Arguments& arguments) {
-  return rounded_quotient(arguments, &std::floor);
-}
-
-double maximum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b);
-}
-double minimum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b);
 }
 
 /// Comparisons. A kernel may first round a number to the type of the tensor or not, so that results for
@@ -304,20 +279,26 @@ Results run_masked_fill(Arguments& arguments) {
       map2(arguments, input, mask, [=](double x, double masked) { return masked != 0 ? filling : x; }));
 }
 
+/// `input + added(input, a, b)`, where what is added is rounded as often as `roundings` says.
 template <typename Function>
-Results add_scaled(Arguments& arguments, Function&& function) {
+Results sum_of_three(Arguments& arguments, const Array& a, const Array& b, double roundings,
+                     Function&& added) {
   const Array input = arguments.tensor("input");
-  const Array a = arguments.tensor("tensor1");
-  const Array b = arguments.tensor("tensor2");
-  const double value = arguments.number("value", 1);
   Array result = arguments.workspace().make(broadcast(input.shape, broadcast(a.shape, b.shape)));
   double sizes = 0;
   walk<3>(result.shape, {&input, &a, &b}, [&](std::size_t i, const Three& x) {
-    const double added = value * function(x[1], x[2]);
-    result.values[i] = x[0] + added;
-    sizes += added * added;
+    const double more = added(x);
+    result.values[i] = x[0] + more;
+    sizes += more * more;
   });
-  return only(std::move(result), std::isfinite(sizes) ? 2 * std::sqrt(sizes) : 0);
+  return only(std::move(result), std::isfinite(sizes) ? roundings * std::sqrt(sizes) : 0);
+}
+
+template <typename Function>
+Results add_scaled(Arguments& arguments, Function&& function) {
+  const double value = arguments.number("value", 1);
+  return sum_of_three(arguments, arguments.tensor("tensor1"), arguments.tensor("tensor2"), 2,
+                      [&](const Three& x) { return value * function(x[1], x[2]); });
 }
 
 Results run_addcmul(Arguments& arguments) {
@@ -328,17 +309,8 @@ Results run_addcdiv(Arguments& arguments) {
 }
 
 Results run_lerp(Arguments& arguments) {
-  const Array input = arguments.tensor("input");
-  const Array end = arguments.tensor("end");
-  const Array weight = arguments.operand("weight");
-  Array result = arguments.workspace().make(broadcast(input.shape, broadcast(end.shape, weight.shape)));
-  double sizes = 0;
-  walk<3>(result.shape, {&input, &end, &weight}, [&](std::size_t i, const Three& x) {
-    const double added = x[2] * (x[1] - x[0]);
-    result.values[i] = x[0] + added;
-    sizes += added * added;
-  });
-  return only(std::move(result), std::isfinite(sizes) ? 3 * std::sqrt(sizes) : 0);
+  return sum_of_three(arguments, arguments.tensor("end"), arguments.operand("weight"), 3,
+                      [](const Three& x) { return x[2] * (x[1] - x[0]); });
 }
 
 Operation unary(std::string_view name, double (*function)(double)) {
@@ -403,17 +375,17 @@ std::span<const Operation> pointwise_operations() {
       {"threshold", &run_threshold},
       {"glu", &run_glu},
       {"npu_swiglu", &run_npu_swiglu},
-      {"tril", &run_tril},
-      {"triu", &run_triu},
+      {"tril", [](Arguments& arguments) { return triangle(arguments, true); }},
+      {"triu", [](Arguments& arguments) { return triangle(arguments, false); }},
       {"clamp", &run_clamp},
 
-      {"add", &run_add},
-      {"sub", &run_sub},
-      {"rsub", &run_rsub},
+      {"add", [](Arguments& arguments) { return run_sum(arguments, 1, false); }},
+      {"sub", [](Arguments& arguments) { return run_sum(arguments, -1, false); }},
+      {"rsub", [](Arguments& arguments) { return run_sum(arguments, -1, true); }},
       {"mul", &run_binary, nullptr, [](Real x, Real y) { return x * y; }},
       {"div", &run_div, nullptr, [](Real x, Real y) { return x / y; }},
       {"truediv", &run_binary, nullptr, [](Real x, Real y) { return x / y; }},
-      {"floor_divide", &run_floor_divide},
+      {"floor_divide", [](Arguments& arguments) { return rounded_quotient(arguments, &std::floor); }},
       {"pow", &run_binary, nullptr, [](Real x, Real y) { return std::pow(x, y); }},
       binary("maximum", &maximum),
       binary("minimum", &minimum),

@@ -37,6 +37,10 @@ struct Groups {
     starts = axis_offsets(array.shape, stay);
     members = axis_offsets(array.shape, go);
   }
+
+  double of(const Array& array, std::size_t group, std::size_t member) const {
+    return array.values[static_cast<std::size_t>(starts[group] + members[member])];
+  }
 };
 
 struct Reduced {
@@ -47,9 +51,7 @@ struct Reduced {
 /// The arguments that all of them have. An empty list of axes means all.
 Reduced reduced(Arguments& arguments) {
   Array input = arguments.tensor("input");
-  if (const auto dtype = arguments.dtype("dtype")) {
-    for (double& value : input.values) value = round_to(*dtype, value);
-  }
+  cast_to(input, arguments.dtype("dtype"));
   const Shape axes = arguments.integers("dim", {});
   const bool keeps = arguments.flag("keepdim", false);
   arguments.workspace().take(2 * input.size() + 2);
@@ -75,13 +77,6 @@ Results sum_of(Arguments& arguments, bool is_mean) {
     result.values[i] = sum / divisor;
   }
   return only(std::move(result), sum_sizes(all.input, count) / std::max(divisor, 1.0));
-}
-
-Results run_sum_of_all(Arguments& arguments) {
-  return sum_of(arguments, false);
-}
-Results run_mean(Arguments& arguments) {
-  return sum_of(arguments, true);
 }
 
 Results run_prod(Arguments& arguments) {
@@ -162,19 +157,6 @@ Results spread_of(Arguments& arguments, bool is_root, bool has_mean) {
   return results;
 }
 
-Results run_var(Arguments& arguments) {
-  return spread_of(arguments, false, false);
-}
-Results run_std(Arguments& arguments) {
-  return spread_of(arguments, true, false);
-}
-Results run_var_mean(Arguments& arguments) {
-  return spread_of(arguments, false, true);
-}
-Results run_std_mean(Arguments& arguments) {
-  return spread_of(arguments, true, true);
-}
-
 // ---------------------------------------------------------------------- extrema
 
 bool is_beyond(double a, double b, bool is_maximum) {
@@ -185,9 +167,7 @@ bool is_beyond(double a, double b, bool is_maximum) {
 std::size_t extremum(const Array& input, const Groups& groups, std::size_t group, bool is_maximum) {
   if (groups.members.empty()) refuse_argument();
   std::size_t best = 0;
-  const auto element = [&](std::size_t i) {
-    return input.values[static_cast<std::size_t>(groups.starts[group] + groups.members[i])];
-  };
+  const auto element = [&](std::size_t i) { return groups.of(input, group, i); };
   for (std::size_t i = 1; i < groups.members.size(); ++i) {
     if (is_beyond(element(i), element(best), is_maximum)) best = i;
   }
@@ -203,9 +183,7 @@ Expected places_of(Arguments& arguments, const Array& input, const Groups& group
   if (recorded.shape != groups.shape) refuse_argument();
   for (std::size_t i = 0; i < result.value.size(); ++i) {
     const std::size_t best = extremum(input, groups, i, is_maximum);
-    const auto element = [&](std::size_t member) {
-      return input.values[static_cast<std::size_t>(groups.starts[i] + groups.members[member])];
-    };
+    const auto element = [&](std::size_t member) { return groups.of(input, i, member); };
     const double chosen = recorded.values[i];
     const bool is_place = chosen >= 0 && chosen < static_cast<double>(groups.members.size());
     const double found = is_place ? element(static_cast<std::size_t>(chosen)) : 0;
@@ -214,6 +192,13 @@ Expected places_of(Arguments& arguments, const Array& input, const Groups& group
     result.value.values[i] = is_same ? chosen : static_cast<double>(best);
   }
   return result;
+}
+
+Results extrema(Arguments& arguments, const Array& input, const Groups& groups, bool is_maximum) {
+  Results results = only(arguments.workspace().make(groups.shape));
+  for (std::size_t i = 0; i < groups.starts.size(); ++i)
+    results[0].value.values[i] = groups.of(input, i, extremum(input, groups, i, is_maximum));
+  return results;
 }
 
 Results extrema_of(Arguments& arguments, bool is_maximum) {
@@ -230,11 +215,7 @@ Results extrema_of(Arguments& arguments, bool is_maximum) {
   const Shape axes = arguments.given("dim") ? Shape{arguments.integer("dim", 0)} : Shape();
   arguments.workspace().take(2 * input.size() + 2);
   const Groups groups(input, axes, axes.empty(), keeps);
-  Results results = only(arguments.workspace().make(groups.shape));
-  for (std::size_t i = 0; i < groups.starts.size(); ++i) {
-    const std::int64_t place = groups.members[extremum(input, groups, i, is_maximum)];
-    results[0].value.values[i] = input.values[static_cast<std::size_t>(groups.starts[i] + place)];
-  }
+  Results results = extrema(arguments, input, groups, is_maximum);
   if (!axes.empty()) {
     if (arguments.outputs() < 2) refuse_argument();
     results.push_back(places_of(arguments, input, groups, is_maximum, 1));
@@ -242,28 +223,9 @@ Results extrema_of(Arguments& arguments, bool is_maximum) {
   return results;
 }
 
-Results run_max(Arguments& arguments) {
-  return extrema_of(arguments, true);
-}
-Results run_min(Arguments& arguments) {
-  return extrema_of(arguments, false);
-}
-
 Results all_extrema_of(Arguments& arguments, bool is_maximum) {
   const Reduced all = reduced(arguments);
-  Results results = only(arguments.workspace().make(all.groups.shape));
-  for (std::size_t i = 0; i < all.groups.starts.size(); ++i) {
-    const std::int64_t place = all.groups.members[extremum(all.input, all.groups, i, is_maximum)];
-    results[0].value.values[i] = all.input.values[static_cast<std::size_t>(all.groups.starts[i] + place)];
-  }
-  return results;
-}
-
-Results run_amax(Arguments& arguments) {
-  return all_extrema_of(arguments, true);
-}
-Results run_amin(Arguments& arguments) {
-  return all_extrema_of(arguments, false);
+  return extrema(arguments, all.input, all.groups, is_maximum);
 }
 
 Results place_of_extremum(Arguments& arguments, bool is_maximum) {
@@ -273,22 +235,13 @@ Results place_of_extremum(Arguments& arguments, bool is_maximum) {
   return results;
 }
 
-Results run_argmax(Arguments& arguments) {
-  return place_of_extremum(arguments, true);
-}
-Results run_argmin(Arguments& arguments) {
-  return place_of_extremum(arguments, false);
-}
-
 // ---------------------------------------------------------------------- running sums
 
 Results run_cumsum(Arguments& arguments) {
   Array array = arguments.tensor("input");
   const std::size_t axis = axis_of(arguments.integer("dim", 0), array.rank());
   if (!arguments.given("dim")) refuse_argument();
-  if (const auto dtype = arguments.dtype("dtype")) {
-    for (double& value : array.values) value = round_to(*dtype, value);
-  }
+  cast_to(array, arguments.dtype("dtype"));
   const std::size_t length = array.shape.empty() ? 1 : static_cast<std::size_t>(array.shape[axis]);
   const std::size_t inner = array.shape.empty() || array.values.empty()
                                 ? 1
@@ -305,13 +258,20 @@ Results run_cumsum(Arguments& arguments) {
 
 std::span<const Operation> reduction_operations() {
   static const std::vector<Operation> kOperations = {
-      {"sum", &run_sum_of_all},    {"mean", &run_mean},
-      {"prod", &run_prod},         {"logsumexp", &run_logsumexp},
-      {"var", &run_var},           {"std", &run_std},
-      {"var_mean", &run_var_mean}, {"std_mean", &run_std_mean},
-      {"max", &run_max},           {"min", &run_min},
-      {"amax", &run_amax},         {"amin", &run_amin},
-      {"argmax", &run_argmax},     {"argmin", &run_argmin},
+      {"sum", [](Arguments& arguments) { return sum_of(arguments, false); }},
+      {"mean", [](Arguments& arguments) { return sum_of(arguments, true); }},
+      {"prod", &run_prod},
+      {"logsumexp", &run_logsumexp},
+      {"var", [](Arguments& arguments) { return spread_of(arguments, false, false); }},
+      {"std", [](Arguments& arguments) { return spread_of(arguments, true, false); }},
+      {"var_mean", [](Arguments& arguments) { return spread_of(arguments, false, true); }},
+      {"std_mean", [](Arguments& arguments) { return spread_of(arguments, true, true); }},
+      {"max", [](Arguments& arguments) { return extrema_of(arguments, true); }},
+      {"min", [](Arguments& arguments) { return extrema_of(arguments, false); }},
+      {"amax", [](Arguments& arguments) { return all_extrema_of(arguments, true); }},
+      {"amin", [](Arguments& arguments) { return all_extrema_of(arguments, false); }},
+      {"argmax", [](Arguments& arguments) { return place_of_extremum(arguments, true); }},
+      {"argmin", [](Arguments& arguments) { return place_of_extremum(arguments, false); }},
       {"cumsum", &run_cumsum},
   };
   return kOperations;
