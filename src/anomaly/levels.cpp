@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "anomaly/badness.hpp"
 #include "dump/dump_json.hpp"
 #include "dump/nonfinite.hpp"
 #include "support/ascii.hpp"
@@ -105,18 +106,6 @@ bool has_statistics(const Entry& entry, Entry::Index node) {
                (dump::bad_statistic(entry, value) != 0 || parse_number(entry.string(value))));
   }
   entry.children(node, [&](Entry::Index child) { found = found || has_statistics(entry, child); });
-  return found;
-}
-
-/// Does the node or a node below it have a Max or Min that is NaN?
-bool has_nan(const Entry& entry, Entry::Index node) {
-  if (!entry.is_container(node)) return false;
-  bool found = false;
-  if (entry.is(node, NodeKind::object)) {
-    for (const Entry::Index value : entry.find_all<2>(node, {"Max", "Min"}))
-      found = found || (value != kNoNode && (dump::bad_statistic(entry, value) & dump::kNan) != 0);
-  }
-  entry.children(node, [&](Entry::Index child) { found = found || has_nan(entry, child); });
   return found;
 }
 
@@ -266,22 +255,17 @@ bool is_expected_bad(std::string_view name, const Entry& entry, const AnomalyRul
   const ExpectedBad& rule = found->second;
   const Sections sections = sections_of(entry);
   bool expected = true;
-  if (!rule.inputs.positions.empty()) {
-    items(entry, sections.arguments, [&](std::size_t position, Entry::Index item) {
-      if (dump::shows_bad(entry, item, false) && !rule.inputs.positions.contains(position)) expected = false;
+  const auto only_in = [&](const auto& places, Entry::Index section, const auto& place_of) {
+    if (places.empty()) return;
+    items(entry, section, [&](std::size_t position, Entry::Index item) {
+      if (dump::shows_bad(entry, item, false) && !places.contains(place_of(position, item))) expected = false;
     });
-  }
-  if (!rule.inputs.names.empty()) {
-    items(entry, sections.keywords, [&](std::size_t, Entry::Index item) {
-      if (dump::shows_bad(entry, item, false) && !rule.inputs.names.contains(entry.key(item)))
-        expected = false;
-    });
-  }
-  if (!rule.outputs.empty()) {
-    items(entry, sections.output, [&](std::size_t position, Entry::Index item) {
-      if (dump::shows_bad(entry, item, false) && !rule.outputs.contains(position)) expected = false;
-    });
-  }
+  };
+  const auto position_of = [](std::size_t position, Entry::Index) { return position; };
+  only_in(rule.inputs.positions, sections.arguments, position_of);
+  only_in(rule.inputs.names, sections.keywords,
+          [&](std::size_t, Entry::Index item) { return entry.key(item); });
+  only_in(rule.outputs, sections.output, position_of);
   return expected;
 }
 
@@ -311,7 +295,8 @@ EntryFindings list_entries(const ByteSource& file, AnomalyListing listing, const
     if (!entry.is(0, NodeKind::object)) return;
     // This listing judges only finite numbers.
     const Entry::Index output = sections_of(entry).output;
-    if (listing == AnomalyListing::statistics && output != kNoNode && has_nan(entry, output)) {
+    if (listing == AnomalyListing::statistics && output != kNoNode &&
+        (bad_anywhere(entry, output) & dump::kNan) != 0) {
       result.coverage.miss("it gives NaN, which --statistics does not judge", name);
     } else {
       cover_entry(entry, name, result.coverage);
