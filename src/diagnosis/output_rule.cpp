@@ -233,7 +233,7 @@ void OutputRule::examine(EntryPair& entry) {
 void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b,
                        const std::vector<Replayed>& replays, double sums) {
   const auto offered = [&](Kind kind, Rule rule, double excess, std::string text, std::string side,
-                           std::string next = {}) {
+                           std::string next = {}, Confidence most = Confidence::certain) {
     if (walk_.is_too_small(entry, rule, excess)) return;
     Finding found = walk_.finding(entry, kind, rule, excess);
     found.item = index;
@@ -241,6 +241,7 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     found.text = std::move(text);
     found.side = std::move(side);
     found.next = std::move(next);
+    found.confidence = std::min(found.confidence, most);
     walk_.offer(entry, std::move(found));
   };
   const double explains = received(entry, index, sums);
@@ -282,14 +283,8 @@ void OutputRule::judge(EntryPair& entry, std::uint32_t index, double e, double b
     return;
   }
   if (const std::string lost = underflow_of(entry, index); !lost.empty()) {
-    Finding found = walk_.finding(entry, Kind::introduced, Rule::introduced, excess);
-    found.confidence = Confidence::hint;
-    found.item = index;
-    found.place = place_text(target_, walk_.item_of(index));
-    found.text = lost;
-    found.side = "the range of the type, not a kernel";
-    found.next = "scale the loss, or compute it in float32 or bfloat16";
-    walk_.offer(entry, std::move(found));
+    offered(Kind::introduced, Rule::introduced, excess, lost, "the range of the type, not a kernel",
+            "scale the loss, or compute it in float32 or bfloat16", Confidence::hint);
     return;
   }
   if (!ruled_out) {
