@@ -2,12 +2,11 @@
 #include "diagnosis/argument_names.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <vector>
+#include <span>
 
-#include "dump/names.hpp"
 #include "dump/operations.hpp"
 #include "support/ascii.hpp"
 #include "support/text.hpp"
@@ -33,6 +32,22 @@ std::string argument_text(const dump::Side& side, std::string_view entry, std::s
   const std::string_view name = arguments[*number].substr(0, arguments[*number].find_first_of("=@"));
   // The name of a second operand tells no more than its place.
   return name == "other" ? std::string(place) : fmt::format("{} ({})", name, place);
+}
+
+std::string name_in(const dump::EntryName& name, std::string_view direction) {
+  std::string text(name.base);
+  text.append(".").append(name.call_first ? name.call : direction);
+  return text.append(".").append(name.call_first ? direction : name.call);
+}
+
+std::string call_of(const dump::EntryName& name) {
+  return std::string(name.base).append(".").append(name.call);
+}
+
+std::string list_of(const std::vector<std::string>& names, std::size_t most) {
+  const auto first = std::span(names).first(std::min(names.size(), most));
+  const std::string text = fmt::format("{}", fmt::join(first, ", "));
+  return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
 }  // namespace msprobe::diagnosis

@@ -297,13 +297,9 @@ const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) c
 /// Whether the two operands have each other's shapes, in a call where their order matters: a difference, a
 /// quotient. The statistics of the output may be the same, as those of differences of positions are.
 bool CallRule::are_exchanged(const EntryPair& entry) const {
-  if (!pairing::is_elementwise(entry.name.operation()) || pairing::is_commutative(entry.name.operation()))
-    return false;
   std::vector<std::string_view> ours;
   std::vector<std::string_view> theirs;
-  for (const std::uint32_t i : target_.apis[entry.target].items()) {
-    if (walk_.item_of(i).state != State::input || !walk_.item_of(i).is_tensor) continue;
-    if (errors_.golden_item[i] == kNone) return false;
+  for (const std::uint32_t i : errors_.ordered_operands(entry.target, entry.name.operation())) {
     ours.push_back(target_.text(walk_.item_of(i).shape));
     theirs.push_back(golden_.text(golden_.items[errors_.golden_item[i]].shape));
   }

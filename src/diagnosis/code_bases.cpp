@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "diagnosis/content_flow.hpp"
@@ -36,7 +35,6 @@ namespace {
 
 using dump::Side;
 using dump::State;
-using measuring::content_key;
 using pairing::kNone;
 
 bool computes_in_half_types(const Side& side) {
@@ -138,17 +136,8 @@ class Comparison {
 
  private:
   bool put_out_the_same(std::uint32_t one, std::uint32_t other) const {
-    const Side& side = ours_.side;
-    std::set<std::uint64_t> keys;
-    for (const std::uint32_t i : side.apis[one].items()) {
-      if (side.items[i].state == State::output) keys.insert(content_key(side, side.items[i]));
-    }
-    keys.erase(0);
-    for (const std::uint32_t i : side.apis[other].items()) {
-      if (side.items[i].state == State::output && keys.contains(content_key(side, side.items[i])))
-        return true;
-    }
-    return false;
+    const ContentKeys keys(ours_.side, false);
+    return has_one_of(keys, other, State::output, contents_in(keys, one, State::output));
   }
 
   bool meets(std::uint32_t content) const { return meetings_.golden_of[content] != kNone; }

@@ -90,11 +90,9 @@ void keep_open_modules(Walk& walk) {
 }  // namespace
 
 void mark_compounds(Walk& walk) {
-  const auto& beside = walk.rank.golden_construct;
-  const dump::ConstructTable* const golden_construct = beside ? &beside->table() : nullptr;
   parallel_for(2, [&](std::size_t side) {
     if (side == 0) mark(walk.target, walk.construct, walk.target_only, walk.compound);
-    if (side == 1) mark(walk.golden, golden_construct, walk.golden_only, walk.compound_golden);
+    if (side == 1) mark(walk.golden, walk.golden_construct, walk.golden_only, walk.compound_golden);
   });
   if (walk.construct != nullptr && walk.construct->size() > 0) {
     for (std::uint32_t i = 0; i < walk.golden.apis.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/operations.hpp"
@@ -483,6 +484,12 @@ void ContentFlow::find_takers() {
   }
 }
 
+double ContentFlow::coarsest() const {
+  double u = 0;
+  for (const Content& content : contents_) u = std::max(u, content.u);
+  return u;
+}
+
 std::string ContentFlow::operation(std::uint32_t call) const {
   if (!is_recorded(call)) return {};
   const dump::EntryName parsed = side_->parsed_name(calls_[call]);
@@ -490,13 +497,9 @@ std::string ContentFlow::operation(std::uint32_t call) const {
 }
 
 ContentFlow forward_flow(const Side& side, const Joins* joins, const dump::ConstructTable* construct) {
-  std::uint32_t first_backward = 0;
-  for (; first_backward < side.apis.size(); ++first_backward) {
-    const dump::EntryName name = side.parsed_name(first_backward);
-    if (name.direction == dump::Direction::backward) break;
-  }
+  const std::uint32_t backward = first_backward(side);
   return {side, joins, dump::Direction::forward, [&](std::uint32_t api) {
-            if (api < first_backward) return true;
+            if (api < backward) return true;
             const std::string_view entry = side.text(side.apis[api].name);
             const std::string_view parent =
                 construct == nullptr ? std::string_view() : construct->parent(entry);

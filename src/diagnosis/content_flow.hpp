@@ -96,6 +96,8 @@ class ContentFlow {
   /// How often every module runs in the step.
   std::size_t micro_batches() const { return micro_batches_; }
 
+  /// The largest unit roundoff of its contents.
+  double coarsest() const;
   std::string name(std::uint32_t call) const {
     return std::string(side_->text(side_->apis[calls_[call]].name));
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
@@ -73,10 +74,9 @@ std::optional<DtypeSetting> dtype_setting(const dump::Side& target, const dump::
     return parameters;
   }
   // The training decides. After it a step may evaluate or sample, in another type.
-  std::uint32_t trained = static_cast<std::uint32_t>(target.apis.size());
-  while (trained > 0 && target.parsed_name(trained - 1).direction != dump::Direction::backward) --trained;
+  const std::uint32_t trained = behind_backward(target);
   const auto is_output_of_product = [&](const dump::Item& item) {
-    if (item.state != dump::State::output || (trained > 0 && item.api >= trained)) return false;
+    if (item.state != dump::State::output || item.api >= trained) return false;
     const dump::EntryName name = target.parsed_name(item.api);
     return name.direction == dump::Direction::forward && pairing::is_product(name.operation());
   };

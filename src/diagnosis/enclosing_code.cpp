@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "diagnosis/sentences.hpp"
@@ -41,26 +42,6 @@ std::string_view EnclosingCode::before(std::uint32_t target_api, std::string_vie
   return {};
 }
 
-bool EnclosingCode::has_input(std::uint32_t module, std::uint64_t content) const {
-  for (const std::uint32_t i : target_.apis[module].items()) {
-    if (content != 0 && target_.items[i].state == State::input && walk_.target_keys.of(i) == content)
-      return true;
-  }
-  return false;
-}
-
-/// Whether an output of the child is also an output of the module.
-bool EnclosingCode::hands_on(std::uint32_t module, std::uint32_t child) const {
-  for (const std::uint32_t i : target_.apis[module].items()) {
-    const std::uint64_t content = walk_.target_keys.of(i);
-    if (content == 0 || target_.items[i].state != State::output) continue;
-    for (const std::uint32_t j : target_.apis[child].items()) {
-      if (target_.items[j].state == State::output && walk_.target_keys.of(j) == content) return true;
-    }
-  }
-  return false;
-}
-
 void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
   const bool given = finding.kind == Kind::unrecorded || finding.kind == Kind::feed;
   const bool gradient = finding.kind == Kind::gradient;
@@ -74,9 +55,15 @@ void EnclosingCode::name(Finding& finding, const EntryPair& entry) const {
     module = errors_.entry_named(next);
     if (module == kNone) return;
     around = next;
-    const bool passes = gradient
-                            ? hands_on(module, child)
-                            : finding.item != kNone && has_input(module, walk_.target_keys.of(finding.item));
+    // An output of the child is also one of the module, or the module takes the tensor.
+    std::unordered_set<std::uint64_t> handed;
+    if (gradient)
+      handed = contents_in(walk_.target_keys, child, State::output);
+    else if (finding.item != kNone)
+      handed.insert(walk_.target_keys.of(finding.item));
+    handed.erase(0);
+    const bool passes =
+        has_one_of(walk_.target_keys, module, gradient ? State::output : State::input, handed);
     if (!passes) break;
     child = std::exchange(module, kNone);
     around = {};

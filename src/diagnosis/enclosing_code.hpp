@@ -19,9 +19,6 @@ class EnclosingCode : WalkRule {
   /// The last module before the entry that the same module calls; empty if no such module exists.
   std::string_view before(std::uint32_t target_api, std::string_view around) const;
 
-  bool has_input(std::uint32_t module, std::uint64_t content) const;
-  bool hands_on(std::uint32_t module, std::uint32_t child) const;
-
   bool modules_only_ = false;
 };
 

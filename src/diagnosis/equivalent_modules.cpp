@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/taken_gradients.hpp"
@@ -26,14 +27,7 @@ using pairing::module_path;
 /// The module and the number of its call, which are the same forward and backward.
 std::string call_of(std::string_view entry) {
   const auto parsed = dump::parse_entry_name(entry);
-  return parsed && parsed->is_module ? std::string(parsed->base) + '.' + std::string(parsed->call)
-                                     : std::string();
-}
-
-/// The name of a module call's entry in a direction, `.forward.` or `.backward.`.
-std::string entry_of(const dump::EntryName& call, std::string_view direction) {
-  std::string name(call.base);
-  return name.append(direction).append(call.call);
+  return parsed && parsed->is_module ? diagnosis::call_of(*parsed) : std::string();
 }
 
 /// The error that the input errors and rounding explain.
@@ -93,21 +87,18 @@ void EquivalentModules::collect_gradients() {
 /// `linear(x, self.proj.weight)`: recorders write such gradients only for modules that are called.
 void EquivalentModules::drop_used_without_module(const dump::Side& side, const dump::Side& other,
                                                  std::vector<Gradients>& alone) {
-  const auto call = [](const dump::EntryName& name) {
-    return std::string(name.base) + '.' + std::string(name.call);
-  };
   std::unordered_set<std::string> trained;       // calls of the other side that have a backward
   std::unordered_set<std::string_view> called;   // its modules
   std::unordered_set<std::uint64_t> used;        // contents that the trained calls take
   std::unordered_set<std::string_view> without;  // modules all of whose parameters are among them
   for (std::uint32_t api = 0; api < other.apis.size(); ++api) {
     const dump::EntryName parsed = other.parsed_name(api);
-    if (parsed.direction == Direction::backward) trained.insert(call(parsed));
+    if (parsed.direction == Direction::backward) trained.insert(call_of(parsed));
     if (parsed.direction == Direction::forward && parsed.is_module) called.insert(parsed.base);
   }
   for (const Item& item : other.items) {
     const bool grad = item.state == State::input && item.requires_grad == dump::RequiresGrad::yes;
-    if (grad && trained.contains(call(other.parsed_name(item.api)))) used.insert(content_key(other, item));
+    if (grad && trained.contains(call_of(other.parsed_name(item.api)))) used.insert(content_key(other, item));
   }
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
     const dump::EntryName parsed = side.parsed_name(api);
@@ -212,9 +203,9 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
   if (!puts_out_the_same(module, ahead, trained)) return false;
   if (!trained) return true;
   const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
-  const std::string behind = entry_of(rank_.target.parsed_name(module), ".backward.");
+  const std::string behind = name_in(rank_.target.parsed_name(module), "backward");
   const std::uint32_t backward = errors_.entry_named(behind);
-  if (backward == kNone && golden_named(behind) != kNone) return false;
+  if (backward == kNone && errors_.golden_named(behind) != kNone) return false;
   bool any = false;
   Ahead arrived = ahead;  // plus the errors of its outputs' gradients
   if (backward != kNone) {
@@ -246,11 +237,11 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
   for (const std::string_view parent : construct->around(ours ? entry : golden_entry)) {
     const auto parsed = dump::parse_entry_name(parent);
     if (!parsed || !parsed->is_module) continue;
-    const std::string forward = entry_of(*parsed, ".forward.");
+    const std::string forward = name_in(*parsed, "forward");
     std::uint32_t module = kNone;
     if (ours) {
       module = errors_.entry_named(forward);
-    } else if (const std::uint32_t api = golden_named(forward); api != kNone) {
+    } else if (const std::uint32_t api = errors_.golden_named(forward); api != kNone) {
       module = rank_.alignment->target_of[api];
     }
     if (module == kNone) continue;
@@ -326,14 +317,6 @@ bool EquivalentModules::is_on_way_of_same_gradients(std::string_view entry, std:
       std::ranges::any_of(table.around(name), is_module))
     return false;
   return takes_same_gradients(ahead);
-}
-
-std::uint32_t EquivalentModules::golden_named(std::string_view name) {
-  const auto name_of = [this](std::uint32_t api) { return rank_.golden.text(rank_.golden.apis[api].name); };
-  if (!std::exchange(golden_indexed_, true)) {
-    for (std::uint32_t api = 0; api < rank_.golden.apis.size(); ++api) golden_names_.add(api, name_of);
-  }
-  return golden_names_.find(name, name_of);
 }
 
 bool EquivalentModules::is_inside(std::string_view entry) const {

@@ -15,7 +15,6 @@
 
 #include "diagnosis/item_errors.hpp"
 #include "dump/side.hpp"
-#include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -63,13 +62,10 @@ class EquivalentModules {
   void collect_gradients();
   static void drop_used_without_module(const dump::Side& side, const dump::Side& other,
                                        std::vector<Gradients>& alone);
-  std::uint32_t golden_named(std::string_view name);
 
   const measuring::MeasuredRank& rank_;
   ItemErrors& errors_;
   const dump::ConstructTable* construct_;  // may be null
-  TextIndex golden_names_;
-  bool golden_indexed_ = false;
   bool collected_ = false;
   /// From the first backward on, up to the optimizer.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> gradient_orders_;

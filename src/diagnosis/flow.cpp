@@ -89,6 +89,29 @@ bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& it
   return false;
 }
 
+std::unordered_set<std::uint64_t> contents_in(const ContentKeys& keys, std::uint32_t api, dump::State state) {
+  std::unordered_set<std::uint64_t> contents;
+  for (const std::uint32_t i : keys.side().apis[api].items()) {
+    if (keys.side().items[i].state == state) contents.insert(keys.of(i));
+  }
+  contents.erase(0);
+  return contents;
+}
+
+std::uint32_t item_with(const ContentKeys& keys, std::uint32_t api, dump::State state,
+                        const std::unordered_set<std::uint64_t>& contents) {
+  for (const std::uint32_t i : keys.side().apis[api].items()) {
+    if (keys.side().items[i].state == state && contents.contains(keys.of(i))) return i;
+  }
+  return ContentMap::kUnknown;
+}
+
+std::uint32_t first_backward(const dump::Side& side) {
+  std::uint32_t api = 0;
+  while (api < side.apis.size() && side.parsed_name(api).direction != dump::Direction::backward) ++api;
+  return api;
+}
+
 std::uint32_t behind_backward(const dump::Side& side) {
   for (auto api = static_cast<std::uint32_t>(side.apis.size()); api > 0; --api) {
     const dump::EntryName name = side.parsed_name(api - 1);

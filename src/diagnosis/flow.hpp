@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "dump/side.hpp"
@@ -60,6 +61,22 @@ std::uint32_t trained_maker(const ContentKeys& keys, std::uint32_t item, std::ui
 /// Whether an item of one value, which has no key because many entries give the same, is an output of the
 /// entry.
 bool gives_alike(const dump::Side& side, std::uint32_t api, const dump::Item& item);
+
+/// The contents of an entry's items in a state.
+std::unordered_set<std::uint64_t> contents_in(const ContentKeys& keys, std::uint32_t api, dump::State state);
+
+/// The first item of an entry in a state that has one of these contents; kUnknown: none has.
+std::uint32_t item_with(const ContentKeys& keys, std::uint32_t api, dump::State state,
+                        const std::unordered_set<std::uint64_t>& contents);
+
+/// Whether an entry has an item in a state with one of these contents.
+inline bool has_one_of(const ContentKeys& keys, std::uint32_t api, dump::State state,
+                       const std::unordered_set<std::uint64_t>& contents) {
+  return item_with(keys, api, state, contents) != ContentMap::kUnknown;
+}
+
+/// The first backward; the number of entries if the side has none.
+std::uint32_t first_backward(const dump::Side& side);
 
 /// The first entry after the last backward; the number of entries if the side has no backward.
 std::uint32_t behind_backward(const dump::Side& side);

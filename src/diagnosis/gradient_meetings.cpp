@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/gradient_meetings.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
@@ -45,9 +44,7 @@ class ArrivingGradients {
         static_cast<std::size_t>(std::find(given.begin(), given.end(), content) - given.begin());
     const std::string forward = flow_.name(call);
     const auto name = dump::parse_entry_name(forward);
-    const auto found =
-        backward_.find(name->call_first ? fmt::format("{}.{}.backward", name->base, name->call)
-                                        : fmt::format("{}.backward.{}", name->base, name->call));
+    const auto found = backward_.find(name_in(*name, "backward"));
     if (found == backward_.end()) return kNone;
     const Side& side = flow_.side();
     std::size_t at = 0;
@@ -90,11 +87,7 @@ GradientMeetings meet_gradients(const ContentFlow& target, const ContentFlow& go
   const std::vector<bool> several = made_several_times(target);
   const std::vector<bool> golden_several = made_several_times(golden);
   GradientMeetings found;
-  double coarsest = 0;
-  for (const ContentFlow* flow : {&target, &golden}) {
-    for (const Content& content : flow->contents()) coarsest = std::max(coarsest, content.u);
-  }
-  const bool half = is_half(coarsest);
+  const bool half = is_half(std::max(target.coarsest(), golden.coarsest()));
   for (std::uint32_t i = 0; i < contents.size(); ++i) {
     if (meetings.golden_of[i] == kNone || several[i] || golden_several[meetings.golden_of[i]]) continue;
     // In half types, a content with near statistics may be another one.

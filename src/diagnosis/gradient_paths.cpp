@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/side.hpp"
 
@@ -25,61 +26,33 @@ constexpr std::size_t kMostWithoutBackward = 4;
 /// How many entries the search for the effect of a cut may cover.
 constexpr std::uint32_t kMostSteps = 256;
 
-std::string other_direction(const dump::EntryName& name, std::string_view direction) {
-  return name.call_first ? fmt::format("{}.{}.{}", name.base, name.call, direction)
-                         : fmt::format("{}.{}.{}", name.base, direction, name.call);
-}
+/// Calls without their direction, of which sentences show the first few.
+using Calls = std::vector<std::string>;
 
-/// The first few names of many, without their direction.
-class NameList {
- public:
-  void add(const dump::EntryName& name) {
-    ++count_;
-    if (count_ > kNamed) return;
-    text_ += count_ > 1 ? ", " : "";
-    text_ += fmt::format("{}.{}", name.base, name.call);
-  }
-  bool empty() const { return count_ == 0; }
-  std::size_t size() const { return count_; }
-  std::string text() const {
-    return count_ > kNamed ? fmt::format("{} and {} more", text_, count_ - kNamed) : text_;
-  }
-
- private:
-  std::string text_;
-  std::size_t count_ = 0;
-};
-
-std::string who_runs(const NameList& ours, const NameList& theirs) {
+std::string who_runs(const Calls& ours, const Calls& theirs) {
   std::string text;
-  if (!theirs.empty()) text = fmt::format("golden runs the backward of {}, this run does not", theirs.text());
+  if (!theirs.empty())
+    text =
+        fmt::format("golden runs the backward of {}, this run does not", diagnosis::list_of(theirs, kNamed));
   if (!ours.empty()) {
     text += fmt::format("{}{} the backward of {}, golden does not", text.empty() ? "" : "; ",
-                        text.empty() ? "this run runs" : "runs", ours.text());
+                        text.empty() ? "this run runs" : "runs", diagnosis::list_of(ours, kNamed));
   }
   return text;
 }
 
 }  // namespace
 
-std::uint32_t GradientPaths::golden_named(std::string_view name) {
-  const auto text_of = [this](std::uint32_t api) { return walk_.golden_name(api); };
-  for (; golden_indexed_ < golden_.apis.size(); ++golden_indexed_)
-    golden_index_.add(static_cast<std::uint32_t>(golden_indexed_), text_of);
-  const std::uint32_t found = golden_index_.find(name, text_of);
-  return found == TextIndex::kNone ? kNone : found;
-}
-
 std::uint32_t GradientPaths::forward_of(bool is_target, std::uint32_t backward) {
   const dump::EntryName name =
       is_target ? walk_.target.parsed_name(backward) : walk_.golden.parsed_name(backward);
   if (name.direction != Direction::backward) return kNone;
-  const std::string forward = other_direction(name, "forward");
-  return is_target ? errors_.entry_named(forward) : golden_named(forward);
+  const std::string forward = name_in(name, "forward");
+  return is_target ? errors_.entry_named(forward) : errors_.golden_named(forward);
 }
 
 std::uint32_t GradientPaths::backward_of(std::uint32_t forward) const {
-  return errors_.entry_named(other_direction(walk_.target.parsed_name(forward), "backward"));
+  return errors_.entry_named(name_in(walk_.target.parsed_name(forward), "backward"));
 }
 
 /// The side that alone recorded gradients for a pair of forward entries.
@@ -89,8 +62,8 @@ GradientPaths::Alone GradientPaths::backward_alone(std::uint32_t forward) {
   const dump::EntryName theirs = walk_.golden.parsed_name(alignment_.golden_of[forward]);
   Alone alone = Alone::neither;
   for (const std::string_view direction : {"backward", "parameters_grad"}) {
-    const std::uint32_t here = errors_.entry_named(other_direction(ours, direction));
-    const std::uint32_t there = golden_named(other_direction(theirs, direction));
+    const std::uint32_t here = errors_.entry_named(name_in(ours, direction));
+    const std::uint32_t there = errors_.golden_named(name_in(theirs, direction));
     // A side that recomputes the call runs the backward of that one.
     const bool again = (here != kNone && alignment_.has_golden(here)) ||
                        (there != kNone && alignment_.target_of[there] != kNone);
@@ -114,17 +87,10 @@ bool GradientPaths::lacks_backward(std::uint32_t forward) {
 /// The call that made an input of a call, at most kMostWithoutBackward calls before it; or kNone. The content
 /// alone would not show it: a call that returns its input makes the same.
 std::uint32_t GradientPaths::call_before(std::uint32_t forward) const {
-  std::unordered_set<std::uint64_t> taken;
-  for (const std::uint32_t i : target_.apis[forward].items()) {
-    if (walk_.item_of(i).state == State::input && walk_.item_of(i).is_tensor)
-      taken.insert(walk_.target_keys.of(i));
-  }
-  taken.erase(0);
+  const auto taken = contents_in(walk_.target_keys, forward, State::input);
   for (std::uint32_t api = forward; api-- > 0 && forward - api <= kMostWithoutBackward;) {
     if (walk_.compound[api] || walk_.target.parsed_name(api).direction != Direction::forward) continue;
-    for (const std::uint32_t i : target_.apis[api].items()) {
-      if (walk_.item_of(i).state == State::output && taken.contains(walk_.target_keys.of(i))) return api;
-    }
+    if (has_one_of(walk_.target_keys, api, State::output, taken)) return api;
   }
   return kNone;
 }
@@ -161,15 +127,15 @@ void GradientPaths::await(const EntryPair& entry, Finding found, const std::stri
 
 /// Names the entries up to `forward`, the nearest first, that have gradients on one side alone.
 std::string GradientPaths::paths_of_one_side(std::uint32_t forward) {
-  NameList ours;
-  NameList theirs;
+  Calls ours;
+  Calls theirs;
   const std::uint32_t steps = std::min(forward + 1, kMostSteps);
   for (std::uint32_t api = forward; forward - api < steps; --api) {
     const dump::EntryName name = walk_.target.parsed_name(api);
     if (name.direction == Direction::forward && !walk_.compound[api]) {
       const Alone alone = backward_alone(api);
-      if (alone == Alone::target) ours.add(name);
-      if (alone == Alone::golden) theirs.add(name);
+      if (alone == Alone::target) ours.push_back(call_of(name));
+      if (alone == Alone::golden) theirs.push_back(call_of(name));
       if (alone == Alone::both && api != forward) break;
     }
     if (api == 0) break;
@@ -189,18 +155,18 @@ void GradientPaths::show() {
 
 Finding GradientPaths::missing(const std::vector<std::uint32_t>& forwards, const Finding& effect,
                                double error) {
-  NameList ours;
-  NameList theirs;
+  Calls ours;
+  Calls theirs;
   std::uint32_t first_ours = kNone;
   std::uint32_t first_theirs = kNone;
   for (const std::uint32_t api : forwards) {
     const bool here = backward_alone(api) == Alone::target;
     const dump::EntryName name =
         here ? walk_.target.parsed_name(api) : walk_.golden.parsed_name(alignment_.golden_of[api]);
-    (here ? ours : theirs).add(name);
-    const std::string backward = other_direction(name, "backward");
+    (here ? ours : theirs).push_back(call_of(name));
+    const std::string backward = name_in(name, "backward");
     if (here && first_ours == kNone) first_ours = errors_.entry_named(backward);
-    if (!here && first_theirs == kNone) first_theirs = golden_named(backward);
+    if (!here && first_theirs == kNone) first_theirs = errors_.golden_named(backward);
   }
   Finding found = effect;
   found.kind = ours.empty() ? Kind::removed : Kind::added;
@@ -219,25 +185,25 @@ Finding GradientPaths::missing(const std::vector<std::uint32_t>& forwards, const
 /// Reports backward entries that one side alone has, just before a gradient that arrives with an error. Both
 /// sides have their forward entries.
 void GradientPaths::missing_backward(EntryPair& entry, double error, double before) {
-  NameList ours;
-  NameList theirs;
+  Calls ours;
+  Calls theirs;
   std::uint32_t first_ours = kNone;
   std::uint32_t first_theirs = kNone;
   const auto look = [](const Side& side, std::uint32_t api, auto&& has_partner, auto&& forward_is_paired,
-                       NameList& names, std::uint32_t& first) {
+                       Calls& names, std::uint32_t& first) {
     for (std::uint32_t steps = 0; api-- > 0 && steps < kMostSteps; ++steps) {
       const dump::EntryName name = side.parsed_name(api);
       if (name.direction == Direction::parameters_grad) continue;
       if (name.direction != Direction::backward || has_partner(api)) return;
-      if (!forward_is_paired(other_direction(name, "forward"))) return;
-      names.add(name);
+      if (!forward_is_paired(name_in(name, "forward"))) return;
+      names.push_back(call_of(name));
       first = api;
     }
   };
   look(
       golden_, entry.golden, [&](std::uint32_t api) { return alignment_.target_of[api] != kNone; },
       [&](const std::string& forward) {
-        const std::uint32_t api = golden_named(forward);
+        const std::uint32_t api = errors_.golden_named(forward);
         return api != kNone && alignment_.target_of[api] != kNone;
       },
       theirs, first_theirs);

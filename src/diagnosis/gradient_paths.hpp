@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "diagnosis/walk.hpp"
-#include "support/text_pool.hpp"
 
 namespace msprobe::diagnosis {
 
@@ -38,7 +37,6 @@ class GradientPaths : WalkRule {
  private:
   enum class Alone : std::uint8_t { neither, target, golden, both };
   static bool is_one_sided(Alone alone) { return alone == Alone::target || alone == Alone::golden; }
-  std::uint32_t golden_named(std::string_view name);
   Alone backward_alone(std::uint32_t forward);
   bool lacks_backward(std::uint32_t forward);
   std::uint32_t call_before(std::uint32_t forward) const;
@@ -47,8 +45,6 @@ class GradientPaths : WalkRule {
   std::vector<std::pair<Finding, double>>
       cuts_;                               // gradients flow on one side alone; the largest error before
   std::unordered_set<std::uint32_t> cut_;  // entries at such a cut
-  TextIndex golden_index_;
-  std::size_t golden_indexed_ = 0;  // how many entries of golden the index has
 };
 
 }  // namespace msprobe::diagnosis

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -231,20 +230,14 @@ bool GradientRule::is_of_other_call(const EntryPair& entry, std::uint32_t forwar
 /// gradient is right and the gradient that it sends back is not recorded. Empty if no such call exists.
 std::string GradientRule::wrong_backward(std::uint32_t forward, double ahead, double onset) const {
   constexpr std::uint32_t kMostBehind = 64;
-  std::unordered_set<std::uint64_t> given;
-  for (const std::uint32_t i : target_.apis[forward].items()) {
-    if (walk_.item_of(i).state == State::output) given.insert(walk_.target_keys.of(i));
-  }
-  given.erase(0);
+  const auto given = contents_in(walk_.target_keys, forward, State::output);
   std::uint32_t taker = kNone;
   const auto end = std::min<std::size_t>(target_.apis.size(), std::size_t{forward} + 1 + kMostBehind);
   for (std::uint32_t api = forward + 1; api < end; ++api) {
     if (walk_.compound[api] || walk_.target.parsed_name(api).direction != dump::Direction::forward) continue;
-    bool takes = false;
-    for (const std::uint32_t i : target_.apis[api].items())
-      takes = takes || (walk_.item_of(i).state == State::input && given.contains(walk_.target_keys.of(i)));
-    if (takes && taker != kNone) return {};
-    if (takes) taker = api;
+    if (!has_one_of(walk_.target_keys, api, State::input, given)) continue;
+    if (taker != kNone) return {};
+    taker = api;
   }
   const std::uint32_t backward = taker == kNone ? kNone : paths_.backward_of(taker);
   if (backward == kNone || backward >= walk_.at) return {};
@@ -443,10 +436,8 @@ void GradientRule::trace(const EntryPair& entry, std::uint32_t index) {
 bool GradientRule::is_reduced_otherwise(const EntryPair& entry, std::uint32_t index) {
   const double limit = walk_.threshold * (entry.e_in + entry.u);
   if (entry.name.call == "0" || walk_.e_of(index) <= limit) return false;
-  const auto& ours = target_.header.training.optimizers;
-  const auto& theirs = golden_.header.training.optimizers;
-  if (ours.size() != 1 || theirs.size() != 1) return false;
-  if (!taken_) taken_.emplace(taken_norms(ours[0]), taken_norms(theirs[0]));
+  if (!taken_) taken_ = taken_norms(target_, golden_);
+  if (!taken_) return false;
   const std::string name = pairing::name_in_model(target_, walk_.item_of(index));
   const double our_norm = norm_of_any(target_.header.training, taken_->first, name);
   const double their_norm = norm_of_any(golden_.header.training, taken_->second, name);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,7 +61,7 @@ class GradientRule : WalkRule {
   OutputRule& outputs_;
   std::optional<std::pair<TakenTensors, TakenTensors>> taken_tensors_;  // known once they were asked for
   /// Norms that the optimizers of both sides take, by parameter; known once they were asked for.
-  std::optional<std::pair<std::map<std::string, double>, std::map<std::string, double>>> taken_;
+  std::optional<TakenNorms> taken_;
   std::optional<double> largest_gradient_;  // of golden's parameters: the largest root mean square
   bool changed_between_ = false;            // evidence shows gradients that change between two passes
   std::vector<std::uint32_t> backward_of_;  // by forward entry under test: its last backward so far

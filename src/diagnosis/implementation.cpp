@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/implementation.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
@@ -80,13 +79,9 @@ std::pair<std::uint64_t, double> Implementation::gradients() const {
 
 std::string Implementation::operations(const std::vector<std::uint32_t>& calls) const {
   constexpr std::size_t kShown = 6;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(calls.size(), kShown); ++i) {
-    const dump::EntryName parsed = side.parsed_name(flow.calls()[calls[i]]);
-    text += (text.empty() ? "" : ", ") + std::string(parsed.base);
-  }
-  if (calls.size() > kShown) text += fmt::format(" and {} more", calls.size() - kShown);
-  return text.empty() ? "nothing" : text;
+  std::vector<std::string> bases;
+  for (const std::uint32_t call : calls) bases.emplace_back(side.parsed_name(flow.calls()[call]).base);
+  return bases.empty() ? "nothing" : list_of(bases, kShown);
 }
 
 std::vector<std::string> Implementation::names(const std::vector<std::uint32_t>& calls) const {
@@ -96,9 +91,7 @@ std::vector<std::string> Implementation::names(const std::vector<std::uint32_t>&
 }
 
 double Implementation::coarsest() const {
-  double u = measuring::kSingleRoundoff;
-  for (const Content& content : flow.contents()) u = std::max(u, content.u);
-  return u;
+  return std::max(measuring::kSingleRoundoff, flow.coarsest());
 }
 
 Allowance allowance_of(double u, double drift) {

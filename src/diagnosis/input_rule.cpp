@@ -157,27 +157,21 @@ void InputRule::judge(EntryPair& entry, std::uint32_t index) {
 /// Chooses among producers. If two tensors are equal on one side, as an average of weights is that has just
 /// begun, the flow knows the last one as the producer. The other side then shows the right one.
 void InputRule::prefer_partners(std::uint32_t index, std::uint32_t& from, std::uint32_t& golden_from) const {
-  const auto put_out = [](const dump::Side& side, const ContentKeys& keys, std::uint32_t api,
-                          std::uint64_t key) {
-    if (api == kNone) return kNone;
-    for (const std::uint32_t i : side.apis[api].items()) {
-      if (side.items[i].state == State::output && keys.of(i) == key) return i;
-    }
-    return kNone;
+  const auto put_out = [](const ContentKeys& keys, std::uint32_t api, std::uint32_t item) {
+    return item_with(keys, api, State::output, {keys.of(item)});
   };
   const std::uint32_t ours = alignment_.target_of[golden_.items[golden_from].api];
   const std::uint32_t theirs = alignment_.golden_of[target_.items[from].api];
   if (ours == target_.items[from].api) return;
   if (ours != kNone && ours < walk_.at) {
-    const std::uint32_t other = put_out(target_, walk_.target_keys, ours, walk_.target_keys.of(index));
+    const std::uint32_t other = put_out(walk_.target_keys, ours, index);
     if (other != kNone) {
       from = other;
       return;
     }
   }
   if (theirs == kNone || theirs >= walk_.golden_next) return;
-  const std::uint32_t other =
-      put_out(golden_, walk_.golden_keys, theirs, walk_.golden_keys.of(errors_.golden_item[index]));
+  const std::uint32_t other = put_out(walk_.golden_keys, theirs, errors_.golden_item[index]);
   if (other != kNone) golden_from = other;
 }
 
@@ -311,11 +305,7 @@ std::string InputRule::module_that_makes(const EntryPair& entry, std::uint32_t i
   for (const std::string_view around : walk_.construct->around(walk_.target_name(entry.target))) {
     const std::uint32_t module = errors_.entry_named(around);
     if (module == kNone) return innermost;
-    const auto items = target_.apis[module].items();
-    bool handed = false;
-    for (const std::uint32_t i : items)
-      handed = handed || (walk_.item_of(i).state == State::input && walk_.target_keys.of(i) == key);
-    if (!handed) return std::string(module_path(around));
+    if (!has_one_of(walk_.target_keys, module, State::input, {key})) return std::string(module_path(around));
   }
   return "the model";
 }

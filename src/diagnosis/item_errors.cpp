@@ -2,8 +2,8 @@
 #include "diagnosis/item_errors.hpp"
 
 #include <algorithm>
-#include <string>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
@@ -270,16 +270,21 @@ void ItemErrors::exchange_operands(std::uint32_t api) {
   golden_item[operands[1]] = left;
 }
 
-bool ItemErrors::are_exchanged(std::uint32_t api, std::string_view operation) const {
-  if (!pairing::is_elementwise(operation) || pairing::is_commutative(operation)) return false;
+std::vector<std::uint32_t> ItemErrors::ordered_operands(std::uint32_t api, std::string_view operation) const {
+  if (!pairing::is_elementwise(operation) || pairing::is_commutative(operation)) return {};
   std::vector<std::uint32_t> operands;
   for (const std::uint32_t i : rank_.target.apis[api].items()) {
     const Item& item = rank_.target.items[i];
     if (item.state != State::input || !item.is_tensor) continue;
-    if (golden_item[i] == kNone || operands.size() == 2) return false;
+    if (golden_item[i] == kNone || operands.size() == 2) return {};
     operands.push_back(i);
   }
-  if (operands.size() != 2) return false;
+  return operands.size() == 2 ? operands : std::vector<std::uint32_t>();
+}
+
+bool ItemErrors::are_exchanged(std::uint32_t api, std::string_view operation) const {
+  const std::vector<std::uint32_t> operands = ordered_operands(api, operation);
+  if (operands.empty()) return false;
   const auto same = [&](std::uint32_t item, std::uint32_t golden) {
     const Measure apart = by_statistics_of(item, golden);
     return apart.known && !apart.blind && apart.e <= kFew * kSingleRoundoff;
@@ -386,11 +391,15 @@ std::uint32_t ItemErrors::entry_named(std::string_view name) const {
 }
 
 std::uint32_t ItemErrors::forward_of(std::uint32_t backward_api) const {
-  const dump::EntryName parsed = rank_.target.parsed_name(backward_api);
-  std::string name(parsed.base);
-  name.append(parsed.call_first ? "." : ".forward.").append(parsed.call);
-  if (parsed.call_first) name += ".forward";
-  return entry_named(name);
+  return entry_named(name_in(rank_.target.parsed_name(backward_api), "forward"));
+}
+
+std::uint32_t ItemErrors::golden_named(std::string_view name) {
+  const auto text_of = [this](std::uint32_t api) { return rank_.golden.text(rank_.golden.apis[api].name); };
+  for (; golden_indexed_ < rank_.golden.apis.size(); ++golden_indexed_)
+    golden_names_.add(golden_indexed_, text_of);
+  const std::uint32_t found = golden_names_.find(name, text_of);
+  return found == TextIndex::kNone ? kNone : found;
 }
 
 const ModuleErrors* ItemErrors::module(std::string_view base) {

@@ -69,9 +69,15 @@ class ItemErrors {
   /// value.
   measuring::Measure by_statistics_of(std::uint32_t item, std::uint32_t golden, double factor = 1) const;
 
+  /// The two tensors that a call takes, if they are all that it takes as tensors, both have partners, and
+  /// their order matters, as in a difference; else empty.
+  std::vector<std::uint32_t> ordered_operands(std::uint32_t api, std::string_view operation) const;
+
   /// Whether two operands whose order matters have each other's contents, as in `b - a` for `a - b`.
   bool are_exchanged(std::uint32_t api, std::string_view operation) const;
+  /// The entry of each side with a name, or kNone.
   std::uint32_t entry_named(std::string_view name) const;
+  std::uint32_t golden_named(std::string_view name);
   /// The forward entry of a backward one, or kNone.
   std::uint32_t forward_of(std::uint32_t backward_api) const;
   /// The errors of a module, by the base of its entries' names. All of these entries are measured first. Null
@@ -96,6 +102,8 @@ class ItemErrors {
   MeasureEntry measure_entry_;
   std::vector<std::uint32_t> row_of_;  // by item under test: its first row, or kNone
   TextIndex names_;
+  TextIndex golden_names_;
+  std::uint32_t golden_indexed_ = 0;  // how many entries of golden these are
   std::unordered_map<std::string_view, ModuleErrors> modules_;
   std::vector<ModuleErrors*> module_of_;  // by entry of the target; null: it counts for no module
   std::vector<bool> measured_;            // by entry under test

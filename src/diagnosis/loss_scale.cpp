@@ -31,14 +31,6 @@ bool is_same_factor(double factor, double other) {
   return std::abs(factor - other) <= kTrainedRoundingHalf * std::abs(other);
 }
 
-std::uint32_t first_backward(const Side& side) {
-  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
-    const dump::EntryName name = side.parsed_name(api);
-    if (name.direction == Direction::backward) return api;
-  }
-  return static_cast<std::uint32_t>(side.apis.size());
-}
-
 /// The factor that most of the first gradients have; nothing if they have no common factor, or it is 1.
 std::optional<double> factor_of_gradients(const Side& target, const Side& golden, const Alignment& alignment,
                                           const std::vector<std::uint32_t>& golden_item) {

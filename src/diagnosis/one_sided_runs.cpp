@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "diagnosis/left_values.hpp"
@@ -152,9 +151,9 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
 }
 
 bool OneSidedRuns::is_of_optimizer(bool is_target, std::uint32_t api) const {
-  const auto& beside = is_target ? walk_.rank.target_construct : walk_.rank.golden_construct;
+  const dump::ConstructTable* const construct = is_target ? walk_.construct : walk_.golden_construct;
   const std::string_view name = is_target ? walk_.target_name(api) : walk_.golden_name(api);
-  return beside && dump::is_of_optimizer(beside->table().parent(name));
+  return construct != nullptr && dump::is_of_optimizer(construct->parent(name));
 }
 
 /// Whether the other side lacks an entry because of its recorder, or because its optimizer updates other
@@ -292,9 +291,9 @@ void OneSidedRuns::settle(Run& run, std::string_view consumer, double error, dou
 
 /// The call of a module around a call; empty outside of modules.
 std::string_view OneSidedRuns::module_around(bool golden, std::uint32_t api) const {
-  const auto& beside = golden ? walk_.rank.golden_construct : walk_.rank.target_construct;
-  const Side& side = golden ? golden_ : target_;
-  const std::string_view module = beside ? beside->table().parent(side.text(side.apis[api].name)) : "";
+  const dump::ConstructTable* const construct = golden ? walk_.golden_construct : walk_.construct;
+  const std::string_view name = golden ? walk_.golden_name(api) : walk_.target_name(api);
+  const std::string_view module = construct == nullptr ? "" : construct->parent(name);
   return pairing::module_path(module).empty() ? std::string_view() : module;
 }
 
@@ -335,10 +334,9 @@ const StepCalls& OneSidedRuns::step_calls() {
   step_calls_.emplace();
   for (const bool golden : {false, true}) {
     const Side& side = golden ? golden_ : target_;
+    step_calls_->first_backward[golden ? 1 : 0] = first_backward(side);
     for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
       const dump::EntryName name = side.parsed_name(api);
-      std::uint32_t& first = step_calls_->first_backward[golden ? 1 : 0];
-      if (name.direction == Direction::backward) first = std::min(first, api);
       if (name.direction != Direction::forward) continue;
       ++step_calls_->times[name.base][golden ? 1 : 0];
       const std::string_view module = module_around(golden, api);
@@ -465,22 +463,12 @@ OneSidedRuns::Run* OneSidedRuns::run_that_takes(
     const ContentKeys& keys, std::uint32_t api,
     const std::unordered_map<std::uint32_t, std::uint32_t>& runs) {
   const Side& side = keys.side();
-  std::unordered_set<std::uint64_t> made;
-  for (const std::uint32_t i : side.apis[api].items()) {
-    if (side.items[i].state == State::output && side.items[i].is_tensor) made.insert(keys.of(i));
-  }
-  made.erase(0);
-  const auto takes = [&](std::uint32_t taker) {
-    for (const std::uint32_t i : side.apis[taker].items()) {
-      if (side.items[i].state == State::input && made.contains(keys.of(i))) return true;
-    }
-    return false;
-  };
+  const auto made = contents_in(keys, api, State::output);
   constexpr std::uint32_t kMostBehind = 16;
   const auto end = std::min<std::size_t>(side.apis.size(), std::size_t{api} + 1 + kMostBehind);
   for (std::uint32_t next = api + 1; next < end; ++next) {
     const auto run = runs.find(next);
-    if (run != runs.end() && takes(next)) return &runs_[run->second];
+    if (run != runs.end() && has_one_of(keys, next, State::input, made)) return &runs_[run->second];
   }
   return nullptr;
 }
@@ -539,12 +527,9 @@ void OneSidedRuns::finish() {
 std::string OneSidedRuns::changed_gradient(const ContentKeys& keys, std::uint32_t api,
                                            const ContentMap& gradients) const {
   const Side& side = keys.side();
-  const auto& beside = &side == &target_ ? walk_.rank.target_construct : walk_.rank.golden_construct;
-  const std::string_view entry = side.text(side.apis[api].name);
-  const dump::EntryName name = side.parsed_name(api);
-  if (!pairing::is_in_place(name.operation())) return {};
   // An optimizer may change gradients as part of its step.
-  if (beside && dump::is_of_optimizer(beside->table().parent(entry))) return {};
+  if (!pairing::is_in_place(side.parsed_name(api).operation()) || is_of_optimizer(&side == &target_, api))
+    return {};
   std::uint64_t taken = 0;
   std::uint64_t given = 0;
   for (const std::uint32_t i : side.apis[api].items()) {

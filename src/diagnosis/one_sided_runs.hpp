@@ -25,7 +25,7 @@ struct StepCalls {
   std::unordered_map<std::string_view, std::array<std::size_t, 2>> times;  // of operations
   std::array<std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>>, 2>
       places;  // by the call of a module and the operation
-  std::array<std::uint32_t, 2> first_backward{pairing::kNone, pairing::kNone};
+  std::array<std::uint32_t, 2> first_backward{};
 };
 
 class OneSidedRuns : WalkRule {

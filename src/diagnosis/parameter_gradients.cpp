@@ -12,6 +12,7 @@
 
 #include "diagnosis/limits.hpp"
 #include "diagnosis/sentences.hpp"
+#include "diagnosis/updates.hpp"
 #include "dump/side.hpp"
 #include "pairing/places.hpp"
 
@@ -121,8 +122,7 @@ ParameterGradients compare_parameter_gradients(const Implementation& ours, const
       std::any_of(gradients.begin(), gradients.end(), [](const auto& each) { return !each.second.empty(); });
   const bool once = ours.flow.micro_batches() == 1 && theirs.flow.micro_batches() == 1;
   if (sizes.empty() || !any || !once) return met;
-  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
-  const double least_size = kAlike * sizes[sizes.size() / 2];
+  const double least_size = kAlike * median_of(std::move(sizes));
   const bool half = is_half(std::max(ours.coarsest(), theirs.coarsest()));
   const double most = kFew * ((half ? kTrainedRoundingHalf : kTrainedRounding) + drift);
   const bool whole = ours.flow.ranks() == 1 && theirs.flow.ranks() == 1;

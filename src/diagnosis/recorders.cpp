@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis/recorders.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <charconv>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "diagnosis/argument_names.hpp"
+#include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
 #include "diagnosis/run_outputs.hpp"
 #include "dump/names.hpp"
@@ -65,9 +63,8 @@ bool has_gaps(const dump::Side& side, const dump::Side& other) {
 /// one makes other calls.
 std::vector<std::uint32_t> forward_calls(const dump::Side& side) {
   std::vector<std::uint32_t> calls;
-  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+  for (std::uint32_t api = 0, end = first_backward(side); api < end; ++api) {
     const dump::EntryName parsed = side.parsed_name(api);
-    if (parsed.direction == dump::Direction::backward) break;
     if (!parsed.is_module && parsed.direction == dump::Direction::forward) calls.push_back(api);
   }
   return calls;
@@ -95,10 +92,6 @@ bool records_few_operations(const dump::Side& side, const dump::Side& other) {
       std::ranges::all_of(part, [&](std::uint32_t api) { return left[side.parsed_name(api).base] == 0; });
   const auto calls = static_cast<double>(whole.size());
   return static_cast<double>(part.size()) * (all_or_none ? 1 / kHalf : kMany) <= calls;
-}
-
-std::string call_of(const dump::EntryName& name) {
-  return std::string(name.base) + '.' + std::string(name.call);
 }
 
 std::size_t forward_operations(const dump::Side& side) {
@@ -159,7 +152,7 @@ std::unordered_set<std::string> calls_in_silent_modules(const dump::Side& side, 
         std::ranges::any_of(construct->around(side.text(api.name)), [&](std::string_view module) {
           return theirs.is_silent(Insides::base_of(module)) && ours.has_several(Insides::base_of(module));
         });
-    if (silent) calls.insert(call_of(parsed));
+    if (silent) calls.insert(diagnosis::call_of(parsed));
   }
   return calls;
 }
@@ -193,11 +186,7 @@ bool records_part_of(const dump::Side& part, const dump::Side& whole) {
 }
 
 std::string_view ends_before(const dump::Side& side, const dump::Side& other) {
-  const auto has_backward = [](const dump::Side& each) {
-    return std::any_of(each.apis.begin(), each.apis.end(), [&](const dump::Api& api) {
-      return each.parsed_name(api).direction == dump::Direction::backward;
-    });
-  };
+  const auto has_backward = [](const dump::Side& each) { return first_backward(each) < each.apis.size(); };
   if (!has_backward(other)) return {};
   if (!has_backward(side)) return " before its backward";
   const bool steps = !side.header.training.optimizers.empty();
@@ -262,9 +251,7 @@ OneRecorder::OneRecorder(const dump::Side& side, const dump::Side& other,
 
 std::string OneRecorder::names() const {
   constexpr std::size_t kNamed = 5;
-  const std::string first =
-      fmt::format("{}", fmt::join(std::span(names_).first(std::min(names_.size(), kNamed)), ", "));
-  return names_.size() > kNamed ? fmt::format("{} and {} more", first, names_.size() - kNamed) : first;
+  return list_of(names_, kNamed);
 }
 
 }  // namespace msprobe::diagnosis

@@ -124,10 +124,7 @@ Rewrites::Cone Rewrites::cone_of(const ContentKeys& keys, std::uint32_t api) con
     if (name.direction != Direction::forward) break;
     if (compound[next]) continue;
     ++seen;
-    bool takes = false;
-    for (const std::uint32_t i : side.apis[next].items())
-      takes = takes || (side.items[i].state == State::input && contents.contains(keys.of(i)));
-    if (!takes) continue;
+    if (!has_one_of(keys, next, State::input, contents)) continue;
     cone.entries.push_back(next);
     put(next);
   }

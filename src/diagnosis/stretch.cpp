@@ -283,10 +283,7 @@ class Search {
   /// Whether two losses differ by more than rounding to half types explains.
   bool losses_differ(std::uint32_t ours, std::uint32_t theirs) const {
     if (!both_wrong(ours, theirs)) return false;
-    double u = 0;
-    for (const ContentFlow* flow : {&ours_.flow(), &theirs_.flow()}) {
-      for (const Content& content : flow->contents()) u = std::max(u, content.u);
-    }
+    const double u = std::max(ours_.flow().coarsest(), theirs_.flow().coarsest());
     return !is_half(u) || error(ours, theirs) > kFew * u;
   }
 

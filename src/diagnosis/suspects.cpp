@@ -73,24 +73,14 @@ const Suspects::Graph& Suspects::graph_of(bool is_target) {
 
 /// The entry that made the outputs of an entry: an operation, where a module only hands them on.
 std::uint32_t Suspects::maker_of(bool is_target, std::uint32_t api) const {
-  const Side& side = is_target ? target_ : golden_;
   const ContentKeys& keys = is_target ? walk_.target_keys : walk_.golden_keys;
-  const auto contents_of = [&](std::uint32_t entry) {
-    std::unordered_set<std::uint64_t> contents;
-    for (const std::uint32_t i : side.apis[entry].items())
-      if (side.items[i].state == State::output) contents.insert(keys.of(i));
-    contents.erase(0);
-    return contents;
-  };
+  const Side& side = keys.side();
   if (!side.parsed_name(api).is_module) return api;
-  const std::unordered_set<std::uint64_t> handed_on = contents_of(api);
+  const auto handed_on = contents_in(keys, api, State::output);
   const std::uint32_t steps = std::min(api, kMostBefore);
   for (std::uint32_t entry = api; api - entry < steps;) {
-    const auto made = contents_of(--entry);
-    const bool is_maker =
-        !side.parsed_name(entry).is_module &&
-        std::ranges::any_of(made, [&](std::uint64_t key) { return handed_on.contains(key); });
-    if (is_maker) return entry;
+    --entry;
+    if (!side.parsed_name(entry).is_module && has_one_of(keys, entry, State::output, handed_on)) return entry;
   }
   return api;
 }
@@ -164,12 +154,7 @@ std::vector<std::uint32_t> Suspects::users_of_parameters(bool is_target, const F
   contents.erase(0);
   std::vector<std::uint32_t> users;
   for (std::uint32_t api = 0; api < side.apis.size() && !contents.empty(); ++api) {
-    for (const std::uint32_t i : side.apis[api].items()) {
-      if (side.items[i].state == State::input && contents.contains(keys.of(i))) {
-        users.push_back(api);
-        break;
-      }
-    }
+    if (has_one_of(keys, api, State::input, contents)) users.push_back(api);
   }
   return users;
 }
@@ -253,9 +238,7 @@ OneSidedRuns::Run* Suspects::collective_before(const Finding& evidence) {
   const auto is_collective = [](const Side& side, const std::vector<std::uint32_t>& calls) {
     return !calls.empty() && pairing::is_communication(side.parsed_name(calls.front()).operation());
   };
-  std::uint32_t first = 0;
-  while (walk_.target.parsed_name(first).direction != Direction::backward) ++first;
-  OneSidedRuns::Run* const run = runs_.last_between(walk_.order_of(first), evidence.order);
+  OneSidedRuns::Run* const run = runs_.last_between(walk_.order_of(first_backward(target_)), evidence.order);
   if (run == nullptr || run->target.empty() == run->golden.empty()) return nullptr;
   return is_collective(target_, run->target) || is_collective(golden_, run->golden) ? run : nullptr;
 }

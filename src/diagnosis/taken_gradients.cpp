@@ -29,6 +29,13 @@ std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimiz
   return norms;
 }
 
+std::optional<TakenNorms> taken_norms(const dump::Side& target, const dump::Side& golden) {
+  const auto& ours = target.header.training.optimizers;
+  const auto& theirs = golden.header.training.optimizers;
+  if (ours.size() != 1 || theirs.size() != 1) return std::nullopt;
+  return TakenNorms(taken_norms(ours[0]), taken_norms(theirs[0]));
+}
+
 std::set<std::string> taken_alike(const dump::Side& target, const dump::Side& golden) {
   const auto& ours = target.header.training.optimizers;
   const auto& theirs = golden.header.training.optimizers;
@@ -93,11 +100,9 @@ double TakenTensors::mean_of(const std::string& parameter, const dump::Item& giv
 }
 
 double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
-  const auto& our_steps = target.header.training.optimizers;
-  const auto& their_steps = golden.header.training.optimizers;
-  if (our_steps.size() != 1 || their_steps.size() != 1) return kInfinite;
-  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
-  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  const auto norms = taken_norms(target, golden);
+  if (!norms) return kInfinite;
+  const auto& [ours, theirs] = *norms;
   double largest = 0;
   for (const auto& [name, norm] : theirs) largest = std::max(largest, norm);
   double apart = 0;
@@ -113,11 +118,9 @@ double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,
                                            const std::vector<std::uint32_t>& golden_item) {
   std::vector<TakenGradient> taken;
-  const auto& our_steps = target.header.training.optimizers;
-  const auto& their_steps = golden.header.training.optimizers;
-  if (our_steps.size() != 1 || their_steps.size() != 1) return taken;
-  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
-  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  const auto norms = taken_norms(target, golden);
+  if (!norms) return taken;
+  const auto& [ours, theirs] = *norms;
   for (const dump::Api& api : target.apis) {
     const dump::EntryName parsed = target.parsed_name(api);
     if (parsed.direction != dump::Direction::parameters_grad) continue;

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnosis/item_errors.hpp"
@@ -41,6 +43,10 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
 
 /// The norms that an optimizer takes, by parameter, as far as they are known.
 std::map<std::string, double> taken_norms(const dump::OptimizerSettings& optimizer);
+
+/// The same of both sides; nothing where a side has no optimizer step or several.
+using TakenNorms = std::pair<std::map<std::string, double>, std::map<std::string, double>>;
+std::optional<TakenNorms> taken_norms(const dump::Side& target, const dump::Side& golden);
 
 /// The parameters whose gradients have the same norms on both sides in all steps that optimizers make.
 std::set<std::string> taken_alike(const dump::Side& target, const dump::Side& golden);

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/settings.hpp"
 #include "diagnosis/taken_gradients.hpp"
@@ -49,11 +50,7 @@ const char* run(bool of_target) {
 }
 
 std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
-    text += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > kShownNames) text += fmt::format(" and {} more", names.size() - kShownNames);
-  return text;
+  return diagnosis::list_of(names, kShownNames);
 }
 
 using Groups = std::map<std::string, const OptimizerGroup*>;  // by parameter
@@ -166,9 +163,9 @@ struct TrainingRule::Factors {
 /// The first call that the recorder puts under `parent`, or kNone.
 std::uint32_t TrainingRule::first_under(std::string_view parent, bool of_target) const {
   const Side& side = of_target ? target_ : golden_;
-  const auto& beside = of_target ? walk_.rank.target_construct : walk_.rank.golden_construct;
-  for (std::uint32_t api = 0; beside && api < side.apis.size(); ++api) {
-    if (beside->table().parent(side.text(side.apis[api].name)) == parent) return api;
+  const dump::ConstructTable* const construct = of_target ? walk_.construct : walk_.golden_construct;
+  for (std::uint32_t api = 0; construct != nullptr && api < side.apis.size(); ++api) {
+    if (construct->parent(side.text(side.apis[api].name)) == parent) return api;
   }
   return kNone;
 }
@@ -318,13 +315,10 @@ void TrainingRule::compare_optimizers() {
 /// Where the gradients of parameters are not recorded (L1), only the optimizer's inputs are known. Reports
 /// them if they differ although nothing in the backward does.
 void TrainingRule::compare_taken() {
-  const auto& our_steps = target_training_.optimizers;
-  const auto& their_steps = golden_training_.optimizers;
-  if (our_steps.size() != 1 || their_steps.size() != 1 || walk_.any_evidence || history_.evidence ||
-      walk_.drift)
-    return;
-  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
-  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  const auto norms = taken_norms(target_, golden_);
+  if (!norms || walk_.any_evidence || history_.evidence || walk_.drift) return;
+  const auto& ours = norms->first;
+  const auto& theirs = norms->second;
   const double largest =
       std::accumulate(theirs.begin(), theirs.end(), 0.0, [](double most, const auto& gradient) {
         return std::isfinite(gradient.second) ? std::max(most, gradient.second) : most;
@@ -357,13 +351,12 @@ void TrainingRule::compare_taken() {
 /// Reports parameters whose gradient is missing or exactly zero on one side alone: it is cut off on its way.
 /// A gradient that is nothing beside the others may be rounding.
 void TrainingRule::compare_lost() {
-  const auto& our_steps = target_training_.optimizers;
-  const auto& their_steps = golden_training_.optimizers;
-  if (our_steps.size() != 1 || their_steps.size() != 1 || history_.evidence || history_.flipped ||
-      walk_.flipped || walk_.split_batch || walk_.part_updates || errors_.loss_scale)
+  const auto norms = taken_norms(target_, golden_);
+  if (!norms || history_.evidence || history_.flipped || walk_.flipped || walk_.split_batch ||
+      walk_.part_updates || errors_.loss_scale)
     return;
-  const std::map<std::string, double> ours = taken_norms(our_steps[0]);
-  const std::map<std::string, double> theirs = taken_norms(their_steps[0]);
+  const auto& ours = norms->first;
+  const auto& theirs = norms->second;
   const std::set<std::string> known = names_of(target_, target_training_);
   const std::set<std::string> golden_known = names_of(golden_, golden_training_);
   double largest = 0;

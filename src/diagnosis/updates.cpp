@@ -177,13 +177,12 @@ std::optional<Drift> drift_of(std::vector<double> errors, double u) {
   std::erase_if(errors, [](double e) { return !(e > 0); });
   drift.differing = errors.size();
   if (errors.empty()) return std::nullopt;
+  drift.largest = *std::max_element(errors.begin(), errors.end());
   // Where most parameters are equal, the runs have hardly drifted.
   if (2 * drift.differing < drift.parameters) {
-    drift.largest = *std::max_element(errors.begin(), errors.end());
     drift.small = true;
     return drift;
   }
-  drift.largest = *std::max_element(errors.begin(), errors.end());
   drift.median = median_of(errors);
   const auto quarter = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() * 3 / 4);
   std::nth_element(errors.begin(), quarter, errors.end());

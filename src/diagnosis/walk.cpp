@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "diagnosis/argument_names.hpp"
 #include "diagnosis/compounds.hpp"
 #include "diagnosis/drift.hpp"
 #include "diagnosis/sentences.hpp"
@@ -31,8 +32,7 @@ std::string forward_of(std::string_view entry) {
   const auto name = dump::parse_entry_name(entry);
   if (!name || (name->direction != Direction::backward && name->direction != Direction::parameters_grad))
     return {};
-  return name->call_first ? fmt::format("{}.{}.forward", name->base, name->call)
-                          : fmt::format("{}.forward.{}", name->base, name->call);
+  return name_in(*name, "forward");
 }
 
 /// The number of the step folder in a path; nothing if the path has no such folder.
@@ -72,6 +72,7 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       framework_frames(frames),
       reading(second),
       construct(table_of(rank.target_construct)),
+      golden_construct(table_of(rank.golden_construct)),
       step(step_of(rank.target.json)),
       golden_step(step_of(rank.golden.json)),
       target(rank.target),
@@ -80,8 +81,8 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
       history(past),
       errors(rank, *history.precision, options.first, measure_entry),
       equivalent_modules(rank, errors),
-      target_only(target, golden, construct, table_of(rank.golden_construct)),
-      golden_only(golden, target, table_of(rank.golden_construct), construct),
+      target_only(target, golden, construct, golden_construct),
+      golden_only(golden, target, golden_construct, construct),
       target_keys(target, !options.first),
       golden_keys(golden, !options.first),
       threshold(rank.mode == measuring::Mode::tensor ? kThresholdTensors : kThresholdStatistics),
@@ -106,9 +107,8 @@ Walk::Walk(const measuring::MeasuredRank& measured, const DiagnosisOptions& aske
   }
   mark_compounds(*this);
   dtype_setting = diagnosis::dtype_setting(target, golden, errors.golden_item);
-  split_batch = diagnosis::split_batch(target, golden, alignment, construct, table_of(rank.golden_construct));
-  part_updates = diagnosis::part_updates(target, construct, golden,
-                                         rank.golden_construct ? &rank.golden_construct->table() : nullptr);
+  split_batch = diagnosis::split_batch(target, golden, alignment, construct, golden_construct);
+  part_updates = diagnosis::part_updates(target, construct, golden, golden_construct);
   for (std::uint32_t i = 0; i < target.items.size(); ++i) {
     if (item_of(i).state == State::parameters) parameter_items.put(target_keys.of(i), i);
   }
@@ -248,7 +248,7 @@ std::string Walk::module_around(std::uint32_t target_api, std::uint32_t golden_a
   std::string_view around = name;
   if (!name.starts_with("Module.") && !name.starts_with("Cell.")) {
     around = {};
-    if (target_api == kNone && rank.golden_construct) around = rank.golden_construct->table().parent(name);
+    if (target_api == kNone && golden_construct != nullptr) around = golden_construct->parent(name);
     if (target_api != kNone && construct != nullptr) around = construct->parent(name);
   }
   const std::string_view path = pairing::module_path(around);
@@ -311,14 +311,7 @@ Finding Walk::finding(const EntryPair& entry, Kind kind, Rule rule, double exces
 
 bool Walk::is_read(const EntryPair& view) const {
   constexpr std::uint32_t kMostBehind = 256;
-  std::unordered_set<std::uint64_t> given;
-  const auto take_outputs = [&](std::uint32_t api) {
-    for (const std::uint32_t i : target.apis[api].items()) {
-      if (item_of(i).state == State::output && item_of(i).is_tensor) given.insert(target_keys.of(i));
-    }
-    given.erase(0);
-  };
-  take_outputs(view.target);
+  auto given = contents_in(target_keys, view.target, State::output);
   const auto end = std::min<std::size_t>(target.apis.size(), std::size_t{view.target} + 1 + kMostBehind);
   for (std::uint32_t api = view.target + 1; api < end; ++api) {
     const std::string_view name = target_name(api);
@@ -334,7 +327,7 @@ bool Walk::is_read(const EntryPair& view) const {
       reads = reads || !written;
     }
     if (takes && pairing::is_view(parsed.operation())) {
-      take_outputs(api);
+      given.merge(contents_in(target_keys, api, State::output));
     } else if (reads) {
       return true;
     }

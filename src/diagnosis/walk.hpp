@@ -91,7 +91,8 @@ struct Walk {
   const std::vector<std::string>& framework_frames;  // see dump::user_frame()
   SecondReading& reading;
   const dump::ConstructTable* construct;  // may be null
-  std::optional<std::int64_t> step;       // as the folders number them
+  const dump::ConstructTable* golden_construct;
+  std::optional<std::int64_t> step;  // as the folders number them
   std::optional<std::int64_t> golden_step;
   const dump::Side& target;
   const dump::Side& golden;
