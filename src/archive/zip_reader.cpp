@@ -2,17 +2,14 @@
 #include "archive/zip_reader.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "archive/zip_format.hpp"
-#include "support/crc32.hpp"
 #include "support/error.hpp"
 #include "support/little_endian.hpp"
 #include "support/text.hpp"
@@ -80,62 +77,6 @@ class Zip64Values {
 
  private:
   std::optional<std::span<const std::byte>> values_;
-};
-
-// Inflates a raw stream with zlib. The output grows with the bytes that really come out, never with the
-// declared size.
-class Inflater {
- public:
-  Inflater() {
-    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  // Returns nothing if the stream is broken or does not hold exactly `size` bytes.
-  std::optional<std::vector<std::byte>> run(const ByteSource& packed, std::uint64_t size) {
-    constexpr std::size_t kChunk = std::size_t{64} << 10;
-    std::vector<std::byte> in(kChunk);
-    std::vector<std::byte> out(static_cast<std::size_t>(std::min<std::uint64_t>(size, kChunk)));
-    std::size_t filled = 0;
-    std::uint64_t position = 0;
-    while (true) {
-      if (stream_.avail_in == 0) {
-        const auto length =
-            static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, packed.size() - position));
-        packed.read_at(position, std::span(in).first(length));
-        position += length;
-        stream_.next_in = reinterpret_cast<Bytef*>(in.data());
-        stream_.avail_in = static_cast<uInt>(length);
-      }
-      if (filled == out.size() && filled < size) {
-        out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{filled} * 2)));
-      }
-      // The end-of-stream code may follow a full buffer, so one spare byte is offered then.
-      std::byte spare{};
-      const bool full = filled == out.size();
-      const std::size_t room = full ? 1 : std::min(out.size() - filled, std::size_t{1} << 30);
-      stream_.next_out = reinterpret_cast<Bytef*>(full ? &spare : out.data() + filled);
-      stream_.avail_out = static_cast<uInt>(room);
-      const uInt available = stream_.avail_in;
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      if (status == Z_MEM_ERROR) throw std::bad_alloc();
-      const std::size_t produced = room - stream_.avail_out;
-      if (full && produced != 0) return {};
-      filled += produced;
-      if (status == Z_STREAM_END) {
-        const bool all_used = stream_.avail_in == 0 && position == packed.size();
-        if (filled != size || !all_used) return {};
-        return out;
-      }
-      const bool stuck = produced == 0 && available == stream_.avail_in;
-      if (status != Z_OK || (stuck && (full || position == packed.size()))) return {};
-    }
-  }
-
- private:
-  z_stream stream_{};
 };
 
 }  // namespace
@@ -419,16 +360,16 @@ bool ZipReader::is_descriptor(const ZipEntry& entry, std::uint64_t offset, std::
 
 std::shared_ptr<const ByteSource> ZipReader::open(const ZipEntry& entry, std::uint64_t inflate_limit) const {
   const std::uint64_t payload = payload_offset(entry);
-  auto raw = slice_source(file_, payload, entry.compressed_size);
-  if (entry.method == ZipMethod::stored) return raw;
+  if (entry.method == ZipMethod::stored) return slice_source(file_, payload, entry.compressed_size);
   if (entry.size > inflate_limit) {
     fail(entry,
          fmt::format("refused: {} bytes unpacked, at most {} are accepted", entry.size, inflate_limit));
   }
-  auto bytes = Inflater().run(*raw, entry.size);
-  if (!bytes) fail(entry, "broken: its compressed data is damaged");
-  if (crc32(0, *bytes) != entry.crc32) fail(entry, "broken: its checksum does not match");
-  return memory_source(std::move(*bytes), file_->name());
+  // The memory grows with the bytes that really come out, never with the declared size.
+  std::vector<std::byte> bytes;
+  stream(entry,
+         [&](std::span<const std::byte> piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
+  return memory_source(std::move(bytes), file_->name());
 }
 
 }  // namespace msprobe::archive

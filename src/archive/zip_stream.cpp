@@ -38,7 +38,7 @@ void ZipReader::stream(const ZipEntry& entry,
   std::uint32_t crc = 0;
   const auto give = [&](std::span<const std::byte> bytes) {
     given += bytes.size();
-    if (given > entry.size) fail(entry, "broken: it holds more than its size says");
+    if (given > entry.size) fail(entry, "broken: its compressed data is damaged");
     crc = crc32(crc, bytes);
     take(bytes);
   };
@@ -67,10 +67,9 @@ void ZipReader::stream(const ZipEntry& entry,
       if (status == Z_MEM_ERROR) throw std::bad_alloc();
       give(std::span(out).first(out.size() - z.avail_out));
     }
-    if (z.avail_in != 0 || position != entry.compressed_size)
+    if (z.avail_in != 0 || position != entry.compressed_size || given != entry.size)
       fail(entry, "broken: its compressed data is damaged");
   }
-  if (given != entry.size) fail(entry, "broken: it holds less than its size says");
   if (crc != entry.crc32) fail(entry, "broken: its checksum does not match");
 }
 
