@@ -79,101 +79,83 @@ bool is_narrow(DType dtype) {
   return tensor::info(dtype).kind == DTypeKind::floating && dtype != DType::float64;
 }
 
+}  // namespace
+
+ValueReader::ValueReader(const StoredTensor& tensor)
+    : parts_(tensor::info(tensor.dtype).kind == DTypeKind::complex ? 2 : 1), feed_(tensor) {}
+
+std::span<const double> ValueReader::read(std::size_t count) {
+  return feed_.next(
+      static_cast<std::size_t>(std::min<std::uint64_t>(count, static_cast<std::uint64_t>(remaining()))));
+}
+
+ElementStatistics::ElementStatistics(DType dtype) : dtype_(dtype) {
+  const auto precision = precision_of(dtype);
+  least_normal_ = precision ? std::ldexp(1.0, precision->least_exponent) : std::numeric_limits<double>::min();
+  if (is_narrow(dtype) || tensor::info(dtype).kind == DTypeKind::complex) denormal_ = 0;
+}
+
+void ElementStatistics::add(std::span<const std::byte> raw) {
+  const std::size_t count = raw.size() / tensor::info(dtype_).size;
+  const auto add_integers = [&]<typename T>(T) {
+    std::vector<T> values(count);
+    if (count != 0) std::memcpy(values.data(), raw.data(), raw.size());
+    accumulator_.add(std::span<const T>(values));
+  };
+  if (dtype_ == DType::int64) return add_integers(std::int64_t{});
+  if (dtype_ == DType::uint64) return add_integers(std::uint64_t{});
+  if (is_narrow(dtype_)) return add_narrow(raw, count);
+  if (tensor::info(dtype_).kind == DTypeKind::complex) return add_complex(raw, count);
+  doubles_.resize(count);
+  tensor::to_double(dtype_, raw, doubles_);
+  accumulator_.add(std::span<const double>(doubles_));
+}
+
 /// The kernels count denormals of the type that they compute in, which is float for all narrow types; so this
 /// function counts those of the narrow type itself.
-std::uint64_t count_denormals(std::span<const float> values, float least_normal) {
-  return static_cast<std::uint64_t>(std::ranges::count_if(values, [&](float value) {
+void ElementStatistics::add_narrow(std::span<const std::byte> raw, std::size_t count) {
+  singles_.resize(count);
+  tensor::to_float(dtype_, raw, singles_);
+  accumulator_.add(std::span<const float>(singles_));
+  if (dtype_ == DType::float8_e8m0fnu) return;
+  const auto least_normal = static_cast<float>(least_normal_);
+  *denormal_ += static_cast<std::uint64_t>(std::ranges::count_if(singles_, [&](float value) {
     const float magnitude = std::fabs(value);
     return magnitude > 0 && magnitude < least_normal;
   }));
 }
 
-template <typename T, typename Convert>
-tensor::Statistics run(const StoredTensor& tensor, const Convert& convert) {
-  ElementReader reader(tensor);
-  tensor::StatisticsAccumulator accumulator;
-  const std::size_t item_size = tensor::info(tensor.dtype).size;
-  std::vector<std::byte> raw;
-  std::vector<T> values;
-  while (reader.remaining() > 0) {
-    check_interrupt();
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(reader.remaining(), kPiece));
-    raw.resize(count * item_size);
-    values.resize(count);
-    reader.read(raw);
-    convert(raw, values);
-    accumulator.add(std::span<const T>(values));
+void ElementStatistics::add_complex(std::span<const std::byte> raw, std::size_t count) {
+  doubles_.resize(2 * count);
+  tensor::to_double(dtype_, raw, doubles_);
+  const auto is_denormal = [&](double part) { return part != 0 && std::fabs(part) < least_normal_; };
+  for (std::size_t i = 0; i < count; ++i) {
+    const double real = doubles_[2 * i];
+    const double imaginary = doubles_[2 * i + 1];
+    doubles_[i] = std::hypot(real, imaginary);
+    if (is_denormal(real) || is_denormal(imaginary)) ++*denormal_;
   }
-  return accumulator.finish();
+  accumulator_.add(std::span<const double>(doubles_).first(count));
 }
 
-tensor::Statistics narrow_statistics(const StoredTensor& tensor) {
-  const float least_normal = std::ldexp(1.0F, precision_of(tensor.dtype)->least_exponent);
-  std::uint64_t denormal = 0;
-  tensor::Statistics statistics =
-      run<float>(tensor, [&](std::span<const std::byte> raw, std::vector<float>& values) {
-        tensor::to_float(tensor.dtype, raw, values);
-        if (tensor.dtype != DType::float8_e8m0fnu) denormal += count_denormals(values, least_normal);
-      });
-  statistics.denormal = denormal;
+tensor::Statistics ElementStatistics::finish() const {
+  tensor::Statistics statistics = accumulator_.finish();
+  statistics.denormal = denormal_.value_or(statistics.denormal);
   return statistics;
-}
-
-tensor::Statistics complex_statistics(const StoredTensor& tensor) {
-  const auto precision = precision_of(tensor.dtype);
-  const double least_normal =
-      precision ? std::ldexp(1.0, precision->least_exponent) : std::numeric_limits<double>::min();
-  const auto is_denormal = [&](double part) { return part != 0 && std::fabs(part) < least_normal; };
-  std::uint64_t denormal = 0;
-  std::vector<double> parts;
-  tensor::Statistics statistics =
-      run<double>(tensor, [&](std::span<const std::byte> raw, std::vector<double>& values) {
-        parts.resize(values.size() * 2);
-        tensor::to_double(tensor.dtype, raw, parts);
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          const double real = parts[2 * i];
-          const double imaginary = parts[2 * i + 1];
-          values[i] = std::hypot(real, imaginary);
-          if (is_denormal(real) || is_denormal(imaginary)) ++denormal;
-        }
-      });
-  statistics.denormal = denormal;
-  return statistics;
-}
-
-template <typename T>
-tensor::Statistics integer_statistics(const StoredTensor& tensor) {
-  return run<T>(tensor, [](std::span<const std::byte> raw, std::vector<T>& values) {
-    std::memcpy(values.data(), raw.data(), raw.size());
-  });
-}
-
-}  // namespace
-
-ValueReader::ValueReader(const StoredTensor& tensor)
-    : dtype_(tensor.dtype),
-      item_size_(tensor::info(tensor.dtype).size),
-      parts_(tensor::info(tensor.dtype).kind == DTypeKind::complex ? 2 : 1),
-      reader_(tensor) {}
-
-std::span<const double> ValueReader::read(std::size_t count) {
-  const auto left = static_cast<std::uint64_t>(remaining());
-  count = static_cast<std::size_t>(std::min<std::uint64_t>(count, left));
-  raw_.resize(count * item_size_);
-  values_.resize(count * parts_);
-  reader_.read(raw_);
-  tensor::to_double(dtype_, raw_, values_);
-  return values_;
 }
 
 tensor::Statistics statistics_of(const StoredTensor& tensor) {
-  if (tensor.dtype == DType::int64) return integer_statistics<std::int64_t>(tensor);
-  if (tensor.dtype == DType::uint64) return integer_statistics<std::uint64_t>(tensor);
-  if (is_narrow(tensor.dtype)) return narrow_statistics(tensor);
-  if (tensor::info(tensor.dtype).kind == DTypeKind::complex) return complex_statistics(tensor);
-  return run<double>(tensor, [&](std::span<const std::byte> raw, std::vector<double>& values) {
-    tensor::to_double(tensor.dtype, raw, values);
-  });
+  ElementReader reader(tensor);
+  ElementStatistics statistics(tensor.dtype);
+  std::vector<std::byte> raw;
+  while (reader.remaining() > 0) {
+    check_interrupt();
+    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(reader.remaining(), kPiece));
+    raw.resize(count * tensor::info(tensor.dtype).size);
+    reader.read(raw);
+    statistics.add(raw);
+  }
+  return statistics.finish();
 }
 
 std::optional<IntegerRange> integer_range(DType dtype, const tensor::Statistics& statistics) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
+#include "tensor/element_feed.hpp"
 #include "tensor/statistics.hpp"
 
 namespace msprobe::formats {
@@ -20,22 +21,38 @@ class ValueReader {
  public:
   explicit ValueReader(const StoredTensor& tensor);
 
-  std::int64_t remaining() const { return reader_.remaining(); }
+  std::int64_t remaining() const { return feed_.remaining(); }
   std::size_t numbers_per_element() const { return parts_; }
   /// The next elements, at most `count`; valid until the next call.
   std::span<const double> read(std::size_t count);
 
  private:
-  tensor::DType dtype_;
-  std::size_t item_size_;
   std::size_t parts_;
-  ElementReader reader_;
-  std::vector<std::byte> raw_;
-  std::vector<double> values_;
+  tensor::ElementFeed<double, ElementReader> feed_;
 };
 
-/// Statistics over all elements, for complex numbers over their absolute values. Denormal numbers are those
-/// of the stored type.
+/// Statistics over elements that come piece by piece, for complex numbers over their absolute values.
+/// Denormal numbers are those of the stored type.
+class ElementStatistics {
+ public:
+  explicit ElementStatistics(tensor::DType dtype);
+  /// Whole elements, in the machine's byte order.
+  void add(std::span<const std::byte> raw);
+  tensor::Statistics finish() const;
+
+ private:
+  void add_narrow(std::span<const std::byte> raw, std::size_t count);
+  void add_complex(std::span<const std::byte> raw, std::size_t count);
+
+  tensor::DType dtype_;
+  double least_normal_ = 0;
+  std::optional<std::uint64_t> denormal_;  // unless the accumulator counts in the stored type
+  tensor::StatisticsAccumulator accumulator_;
+  std::vector<float> singles_;
+  std::vector<double> doubles_;
+};
+
+/// The same over all elements of a tensor.
 tensor::Statistics statistics_of(const StoredTensor& tensor);
 
 /// The smallest and the largest element of an integer type, digit by digit: a double has only 53 bits for
