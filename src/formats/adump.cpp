@@ -62,8 +62,7 @@ class BitSource final : public ByteSource {
   std::uint64_t size() const override { return count_; }
   const std::string& name() const override { return packed_->name(); }
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > count_ || out.size() > count_ - offset)
-      throw FormatError(display(name()), "truncated: the data ends too early");
+    check_range(offset, out.size(), count_, name());
     std::array<std::byte, 4096> bytes;
     while (!out.empty()) {
       const std::uint64_t first = offset / 8;
@@ -141,13 +140,13 @@ AdumpFile open_adump(std::shared_ptr<const ByteSource> file) {
     fail_adump(dump, fmt::format("not a kernel dump: a header of {} bytes in a file of {}", length, size));
   }
   if (length > kMaxDumpHeader) fail_adump(dump, fmt::format("refused: a header of {} bytes", length));
-  const std::string header = read_text(*dump.file, kLengthField, length);
-  dump.nano = header.size() >= sizeof kAdumpMagic &&
-              load_le<std::uint32_t>(std::as_bytes(std::span(header)).data()) == kAdumpMagic;
+  std::array<std::byte, sizeof kAdumpMagic> magic{};
+  if (length >= magic.size()) dump.file->read_at(kLengthField, magic);
+  dump.nano = load_le<std::uint32_t>(magic.data()) == kAdumpMagic;
   if (dump.nano) {
-    read_nano_header(header, dump);
+    read_nano_header(read_text(*dump.file, kLengthField, length), dump);
   } else {
-    read_protobuf_header(header, dump);
+    read_protobuf_header(dump, kLengthField, length);
   }
   place_items(dump, kLengthField + length);
   return dump;

@@ -18,9 +18,8 @@ enum class AdumpRole : std::uint8_t { input, output, buffer, space };
 
 struct AdumpItem {
   AdumpRole role = AdumpRole::input;
-  std::size_t index = 0;    // number among the items of its role
-  std::int64_t type = 0;    // element type as in adump.cpp; or the code of the kind of buffer
-  std::int64_t format = 0;  // code of the layout; not interpreted
+  std::size_t index = 0;  // number among the items of its role
+  std::int64_t type = 0;  // element type as in adump.cpp; or the code of the kind of buffer
   std::vector<std::int64_t> shape;
   std::uint64_t offset = 0;  // of its bytes in the file
   std::uint64_t size = 0;
@@ -28,8 +27,6 @@ struct AdumpItem {
 
 struct AdumpFile {
   std::shared_ptr<const ByteSource> file;
-  std::string version;
-  std::string op_name;
   bool nano = false;
   std::vector<AdumpItem> items;  // in file order: inputs, outputs, buffers, spaces
 };

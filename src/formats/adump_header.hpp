@@ -14,8 +14,9 @@ inline constexpr std::uint32_t kAdumpMagic = 0x5a5a5a5a;
 inline constexpr std::size_t kMaxAdumpItems = 65'536;
 inline constexpr std::size_t kMaxAdumpRank = 64;
 
-/// Fill version, op_name and items; sizes and offsets are not checked. FormatError naming the file.
-void read_protobuf_header(std::string_view header, AdumpFile& dump);
+/// Fill the items; sizes and offsets are not checked. FormatError naming the file. A protobuf header is read
+/// at its place in the file.
+void read_protobuf_header(AdumpFile& dump, std::uint64_t begin, std::uint64_t length);
 void read_nano_header(std::string_view header, AdumpFile& dump);
 
 /// For the readers: throws FormatError for this file.
@@ -26,8 +27,5 @@ AdumpItem& add_item(AdumpFile& dump, AdumpRole role);
 void number_items(AdumpFile& dump);
 /// Adds a dimension; FormatError if there are too many or it is beyond 63 bits.
 void add_dimension(const AdumpFile& dump, std::vector<std::int64_t>& shape, std::uint64_t length);
-
-/// Shapes of a sliced dump (FFTS+), out of the JSON in the first attribute.
-void apply_slices(std::string_view json, AdumpFile& dump);
 
 }  // namespace msprobe::formats

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <array>
 #include <span>
 
 #include "formats/adump_header.hpp"
@@ -34,41 +35,13 @@ class NanoReader {
 
 /// The nano form numbers its element types in its own way; codes as in adump.cpp, or a negative number.
 std::int64_t common_type(std::int64_t code) {
-  switch (code) {
-    case 0:
-      return 1;  // float32
-    case 1:
-      return 2;  // float16
-    case 2:
-      return 3;  // int8
-    case 3:
-      return 7;  // int32
-    case 4:
-      return 4;  // uint8
-    case 6:
-      return 5;  // int16
-    case 7:
-      return 6;  // uint16
-    case 8:
-      return 9;  // uint32
-    case 9:
-      return 8;  // int64
-    case 10:
-      return 10;  // uint64
-    case 11:
-      return 12;  // float64
-    case 12:
-      return 11;  // bool
-    case 16:
-    case 17:
-    case 23:
-    case 27:
-      return code;  // complex64, complex128, resource, bfloat16
-    case 30:
-      return 29;  // uint1
-    default:
-      return -1 - code;
-  }
+  // float32, float16, int8, int32, uint8, none, int16, uint16, uint32, int64, uint64, float64, bool
+  constexpr std::array<std::int64_t, 13> kTypes = {1, 2, 3, 7, 4, -6, 5, 6, 9, 8, 10, 12, 11};
+  if (code >= 0 && code < static_cast<std::int64_t>(kTypes.size()))
+    return kTypes[static_cast<std::size_t>(code)];
+  if (code == 16 || code == 17 || code == 23 || code == 27)
+    return code;                       // complex64, complex128, resource, bfloat16
+  return code == 30 ? 29 : -1 - code;  // uint1
 }
 
 constexpr std::uint32_t kShapeTag = 0;
@@ -80,8 +53,7 @@ void read_items(NanoReader block, AdumpRole role, AdumpFile& dump) {
   for (std::uint32_t i = 0; i < count; ++i) {
     AdumpItem& item = add_item(dump, role);
     item.type = common_type(block.code());
-    item.format = block.code();
-    block.code();                                                          // address type
+    block.take(2 * sizeof(std::uint32_t));                                 // layout, address type
     if (role == AdumpRole::output) block.take(3 * sizeof(std::uint32_t));  // original index, type and layout
     block.take(2 * sizeof(std::uint64_t));                                 // address, offset
     item.size = block.read<std::uint64_t>();
@@ -102,7 +74,7 @@ void read_items(NanoReader block, AdumpRole role, AdumpFile& dump) {
 void read_nano_header(std::string_view header, AdumpFile& dump) {
   NanoReader fields(header, dump);
   fields.read<std::uint32_t>();  // magic
-  dump.version = std::to_string(fields.read<std::uint32_t>());
+  fields.read<std::uint32_t>();  // version
   for (const std::uint32_t wanted : {kInputTag, kOutputTag}) {
     const auto tag = fields.read<std::uint32_t>();
     if (tag != wanted)

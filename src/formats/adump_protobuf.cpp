@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "formats/adump_header.hpp"
-#include "formats/protobuf.hpp"
+#include "formats/message_fields.hpp"
 #include "support/ascii.hpp"
 #include "support/text.hpp"
 
@@ -12,109 +12,9 @@ namespace msprobe::formats {
 namespace {
 
 // Field numbers of the message DumpData; the header is described in docs/formats.md, "Kernel dumps".
-enum DumpField : std::uint64_t {
-  kVersion = 1,
-  kOutput = 3,
-  kInput = 4,
-  kBuffer = 5,
-  kOpName = 6,
-  kAttr = 7,
-  kSpace = 8
-};
+enum DumpField : std::uint64_t { kOutput = 3, kInput = 4, kBuffer = 5, kAttr = 7, kSpace = 8 };
 
-class HeaderReader {
- public:
-  explicit HeaderReader(AdumpFile& dump)
-      : dump_(dump), fail_([&dump](const std::string& reason) { fail_adump(dump, reason); }) {}
-
-  void read(std::string_view message) {
-    ProtobufReader reader(message, fail_);
-    ProtobufField field;
-    std::optional<std::string> attribute;
-    while (reader.next(field)) {
-      if (!field.is_bytes) continue;
-      switch (field.number) {
-        case kVersion:
-          dump_.version = field.bytes;
-          break;
-        case kOpName:
-          dump_.op_name = field.bytes;
-          break;
-        case kOutput:
-          item(AdumpRole::output, field.bytes, 6);
-          break;
-        case kInput:
-          item(AdumpRole::input, field.bytes, 5);
-          break;
-        case kBuffer:
-          item(AdumpRole::buffer, field.bytes, 3);
-          break;
-        case kSpace:
-          item(AdumpRole::space, field.bytes, 3);
-          break;
-        case kAttr:
-          if (!attribute) attribute = attribute_value(field.bytes);
-          break;
-        default:
-          break;
-      }
-    }
-    // The items' bytes follow in this order, regardless of the order of the fields.
-    std::ranges::stable_sort(dump_.items,
-                             [](const AdumpItem& a, const AdumpItem& b) { return a.role < b.role; });
-    number_items(dump_);
-    if (attribute) apply_slices(*attribute, dump_);
-  }
-
- private:
-  void item(AdumpRole role, std::string_view message, std::uint64_t size_field) {
-    constexpr std::uint64_t kType = 1;
-    constexpr std::uint64_t kFormat = 2;
-    constexpr std::uint64_t kShape = 3;
-    AdumpItem& item = add_item(dump_, role);
-    const bool is_tensor = role == AdumpRole::input || role == AdumpRole::output;
-    ProtobufReader reader(message, fail_);
-    ProtobufField field;
-    while (reader.next(field)) {
-      if (field.number == size_field && !field.is_bytes) {
-        item.size = field.value;
-      } else if (field.number == kType && !field.is_bytes) {
-        item.type = static_cast<std::int64_t>(field.value);
-      } else if (is_tensor && field.number == kFormat && !field.is_bytes) {
-        item.format = static_cast<std::int64_t>(field.value);
-      } else if (is_tensor && field.number == kShape && field.is_bytes) {
-        shape(item.shape, field.bytes);
-      }
-    }
-  }
-
-  void shape(std::vector<std::int64_t>& dims, std::string_view message) {
-    ProtobufReader reader(message, fail_);
-    ProtobufField field;
-    while (reader.next(field)) {
-      if (field.number != 1) continue;
-      if (!field.is_bytes) {
-        add_dimension(dump_, dims, field.value);
-        continue;
-      }
-      ProtobufReader packed(field.bytes, fail_);
-      while (!packed.empty()) add_dimension(dump_, dims, packed.varint());
-    }
-  }
-
-  std::string attribute_value(std::string_view message) {
-    ProtobufReader reader(message, fail_);
-    ProtobufField field;
-    std::string value;
-    while (reader.next(field)) {
-      if (field.number == 2 && field.is_bytes) value = field.bytes;
-    }
-    return value;
-  }
-
-  AdumpFile& dump_;
-  ProtobufReader::Fail fail_;
-};
+constexpr std::string_view kDumpHeader = "kernel dump header";
 
 bool truthy(const nlohmann::json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -133,12 +33,7 @@ std::optional<std::size_t> thread_of(std::string_view name) {
   return whole_number<std::size_t>(name.substr(before + 1, last - before - 1));
 }
 
-}  // namespace
-
-void read_protobuf_header(std::string_view header, AdumpFile& dump) {
-  HeaderReader(dump).read(header);
-}
-
+/// Shapes of a sliced dump (FFTS+), out of the JSON in the first attribute.
 void apply_slices(std::string_view json, AdumpFile& dump) {
   constexpr std::size_t kMaxJson = std::size_t{4} << 20;
   if (json.size() > kMaxJson) fail_adump(dump, "the attribute that describes its slices is too large");
@@ -170,6 +65,78 @@ void apply_slices(std::string_view json, AdumpFile& dump) {
     }
     item.shape = std::move(shape);
   }
+}
+
+class HeaderReader {
+ public:
+  explicit HeaderReader(AdumpFile& dump) : dump_(dump) {}
+
+  void read(std::uint64_t begin, std::uint64_t length) {
+    std::optional<std::string> attribute;
+    each_field(begin, length, [&](const Field& field) {
+      if (field.is_bytes(kOutput)) item(AdumpRole::output, field, 6);
+      if (field.is_bytes(kInput)) item(AdumpRole::input, field, 5);
+      if (field.is_bytes(kBuffer)) item(AdumpRole::buffer, field, 3);
+      if (field.is_bytes(kSpace)) item(AdumpRole::space, field, 3);
+      if (field.is_bytes(kAttr) && !attribute) attribute = attribute_value(field);
+    });
+    // The items' bytes follow in this order, regardless of the order of the fields.
+    std::ranges::stable_sort(dump_.items,
+                             [](const AdumpItem& a, const AdumpItem& b) { return a.role < b.role; });
+    number_items(dump_);
+    if (attribute) apply_slices(*attribute, dump_);
+  }
+
+ private:
+  using Field = MessageFields::MessageField;
+
+  template <typename Take>
+  void each_field(std::uint64_t begin, std::uint64_t length, const Take& take) const {
+    MessageFields fields(*dump_.file, begin, begin + length, kDumpHeader);
+    Field field;
+    while (fields.next(field)) take(field);
+  }
+
+  void item(AdumpRole role, const Field& message, std::uint64_t size_field) {
+    constexpr std::uint64_t kType = 1;
+    constexpr std::uint64_t kShape = 3;
+    AdumpItem& item = add_item(dump_, role);
+    const bool is_tensor = role == AdumpRole::input || role == AdumpRole::output;
+    each_field(message.offset, message.length, [&](const Field& field) {
+      if (field.number == size_field && field.wire == 0) {
+        item.size = field.value;
+      } else if (field.number == kType && field.wire == 0) {
+        item.type = static_cast<std::int64_t>(field.value);
+      } else if (is_tensor && field.is_bytes(kShape)) {
+        shape(item.shape, field);
+      }
+    });
+  }
+
+  void shape(std::vector<std::int64_t>& dims, const Field& message) {
+    each_field(message.offset, message.length, [&](const Field& field) {
+      if (field.number == 1 && field.wire == 0) add_dimension(dump_, dims, field.value);
+      if (!field.is_bytes(1)) return;
+      MessageFields packed(*dump_.file, field.offset, field.offset + field.length, kDumpHeader);
+      while (!packed.at_end()) add_dimension(dump_, dims, packed.varint());
+    });
+  }
+
+  std::string attribute_value(const Field& message) const {
+    std::string value;
+    each_field(message.offset, message.length, [&](const Field& field) {
+      if (field.is_bytes(2)) value = read_text(*dump_.file, field.offset, field.length);
+    });
+    return value;
+  }
+
+  AdumpFile& dump_;
+};
+
+}  // namespace
+
+void read_protobuf_header(AdumpFile& dump, std::uint64_t begin, std::uint64_t length) {
+  HeaderReader(dump).read(begin, length);
 }
 
 }  // namespace msprobe::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a protobuf message that is a file or a part of one. A small window reads them, so the message
-// may have any size. protobuf.hpp reads messages in memory.
+// may have any size.
 #pragma once
 
 #include <array>

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "formats/protobuf.hpp"
+#include "formats/message_fields.hpp"
 #include "inspect/text_blocks.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
@@ -14,7 +14,10 @@
 namespace msprobe::inspect {
 namespace {
 
+using formats::MessageFields;
+
 constexpr std::uint64_t kLargestVocabulary = std::uint64_t{64} << 20;
+constexpr std::string_view kVocabulary = "SentencePiece model";
 
 bool lays_out_text(char32_t c) {
   return c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v' || c == 0x1B;
@@ -63,22 +66,19 @@ bool is_text(const ByteSource& file) {
 
 bool is_sentencepiece(const ByteSource& file) {
   if (file.size() == 0 || file.size() > kLargestVocabulary) return false;
-  const formats::ProtobufReader::Fail fail = [&](const std::string& reason) {
-    throw FormatError(display(file.name()), reason);
-  };
   try {
-    const std::string bytes = read_all(file, kLargestVocabulary);
-    formats::ProtobufReader message(bytes, fail);
-    formats::ProtobufField field;
+    const auto bytes = memory_source(read_all(file, kLargestVocabulary), file.name());
+    MessageFields message(*bytes, 0, bytes->size(), kVocabulary);
+    MessageFields::MessageField field;
     bool has_pieces = false;
     while (message.next(field)) {
-      if (!field.is_bytes || field.number == 0 || (field.number > 5 && field.number < 200)) return false;
+      if (field.wire != 2 || (field.number > 5 && field.number < 200)) return false;
       if (field.number != 1) continue;
       // A text, then the logarithm of its probability and its type.
-      formats::ProtobufReader piece(field.bytes, fail);
-      formats::ProtobufField part;
+      MessageFields piece(*bytes, field.offset, field.offset + field.length, kVocabulary);
+      MessageFields::MessageField part;
       while (piece.next(part)) {
-        if (part.number > 3 || part.is_bytes != (part.number == 1)) return false;
+        if (part.number > 3 || (part.wire == 2) != (part.number == 1)) return false;
       }
       has_pieces = true;
     }

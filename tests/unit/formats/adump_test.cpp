@@ -148,8 +148,6 @@ TEST_CASE("inputs, outputs, buffers and spaces lie in this order, whatever the o
                              bytes(3, number(1, 4) + shape({1}) + number(6, 1)) + input(4, shape({1}), 1) +
                              input(4, shape({1}), 1) + bytes(1, "2.0") + bytes(6, "op") + number(2, 77);
   const AdumpFile dump = open_text(file_of(header, "abcde and more that is ignored"));
-  CHECK(dump.version == "2.0");
-  CHECK(dump.op_name == "op");
   REQUIRE(dump.items.size() == 5);
   const AdumpRole roles[] = {AdumpRole::input, AdumpRole::input, AdumpRole::output, AdumpRole::buffer,
                              AdumpRole::space};
@@ -208,13 +206,13 @@ TEST_CASE("broken protobuf messages are refused") {
   CHECK_REFUSED(file_of(std::string(11, '\xff'), ""), "does not end");
   CHECK_REFUSED(file_of("\x20" + std::string(10, '\xff') + "\x01", ""), "does not end");
   CHECK_REFUSED(file_of("\xff", ""), "cut off");
-  CHECK_REFUSED(file_of("\x22\x7fxx", ""), "longer than the header");
-  CHECK_REFUSED(file_of("\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", ""), "longer than the header");
+  CHECK_REFUSED(file_of("\x22\x7fxx", ""), "longer than the rest");
+  CHECK_REFUSED(file_of("\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", ""), "longer than the rest");
   CHECK_REFUSED(file_of("\x23", ""), "unknown kind");
   CHECK_REFUSED(file_of("\x27", ""), "unknown kind");
   CHECK_REFUSED(file_of("\x02\x01x", ""), "without a number");
-  CHECK_REFUSED(file_of(varint((15 << 3) | 1) + "1234", ""), "longer than the header");
-  CHECK_REFUSED(file_of(bytes(4, "\x1a\x09"), ""), "longer than the header");
+  CHECK_REFUSED(file_of(varint((15 << 3) | 1) + "1234", ""), "longer than the rest");
+  CHECK_REFUSED(file_of(bytes(4, "\x1a\x09"), ""), "longer than the rest");
   CHECK_REFUSED(file_of(bytes(4, bytes(3, bytes(1, "\x80"))), ""), "cut off");
   // A text where a number belongs, and the other way round: not the field we know, so passed over.
   CHECK(complaint(file_of(bytes(4, bytes(5, "size")) + number(3, 1), "")).find("needs 1 bytes") ==
