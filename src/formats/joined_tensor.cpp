@@ -27,25 +27,21 @@ class InterleavedSource final : public ByteSource {
 
   InterleavedSource(std::vector<InterleavedPart> parts, std::uint64_t turns, std::string name)
       : parts_(std::move(parts)), turns_(turns), name_(std::move(name)) {
-    for (const InterleavedPart& part : parts_) turn_ += part.stretch;
+    for (const InterleavedPart& part : parts_) ends_.push_back(turn_ += part.stretch);
   }
 
   std::uint64_t size() const override { return turn_ * turns_; }
   const std::string& name() const override { return name_; }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size() || out.size() > size() - offset) {
-      throw FormatError(display(name_), "data expected beyond the end of the file");
-    }
+    check_range(offset, out.size(), size(), name_);
     while (!out.empty()) {
       const std::uint64_t turn = offset / turn_;
-      std::uint64_t inside = offset % turn_;
-      std::size_t at = 0;
-      while (inside >= parts_[at].stretch) inside -= parts_[at++].stretch;
-      const InterleavedPart& part = parts_[at];
-      const auto length =
-          static_cast<std::size_t>(std::min<std::uint64_t>(part.stretch - inside, out.size()));
-      part.bytes->read_at(part.begin + turn * part.period + inside, out.first(length));
+      const auto end = std::ranges::upper_bound(ends_, offset % turn_);
+      const InterleavedPart& part = parts_[static_cast<std::size_t>(end - ends_.begin())];
+      const std::uint64_t left = *end - offset % turn_;
+      const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(left, out.size()));
+      part.bytes->read_at(part.begin + turn * part.period + part.stretch - left, out.first(length));
       out = out.subspan(length);
       offset += length;
     }
@@ -54,7 +50,8 @@ class InterleavedSource final : public ByteSource {
  private:
   std::vector<InterleavedPart> parts_;
   std::uint64_t turns_;
-  std::uint64_t turn_ = 0;  // bytes of one stretch of every part
+  std::uint64_t turn_ = 0;           // bytes of one stretch of every part
+  std::vector<std::uint64_t> ends_;  // of the stretches in a turn
   std::string name_;
 };
 
@@ -144,9 +141,7 @@ class SumSource final : public ByteSource {
   const std::string& name() const override { return name_; }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size() || out.size() > size() - offset) {
-      throw FormatError(display(name_), "data expected beyond the end of the file");
-    }
+    check_range(offset, out.size(), size(), name_);
     const std::size_t element = tensor::info(dtype_).size;
     std::vector<std::byte> sums;
     while (!out.empty()) {
@@ -195,6 +190,13 @@ tensor::DType type_of_sum(tensor::DType dtype) {
 }
 
 }  // namespace
+
+std::shared_ptr<const ByteSource> join_bytes(const std::vector<std::shared_ptr<const ByteSource>>& parts,
+                                             const std::string& name) {
+  std::vector<InterleavedSource::InterleavedPart> stretches;
+  for (const auto& part : parts) stretches.push_back({part, 0, part->size(), 0});
+  return std::make_shared<InterleavedSource>(std::move(stretches), 1, name);
+}
 
 StoredTensor join_tensors(const std::vector<StoredTensor>& parts, std::size_t axis) {
   if (parts.empty()) throw FormatError("no tensors to join");

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several stored tensors as one tensor: their concatenation, or their sum.
+// Several sources or stored tensors as one: their concatenation, or their sum.
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "formats/stored_tensor.hpp"
 
 namespace msprobe::formats {
+
+/// The parts, one after the other; `name` is for messages.
+std::shared_ptr<const ByteSource> join_bytes(const std::vector<std::shared_ptr<const ByteSource>>& parts,
+                                             const std::string& name);
 
 /// Concatenates the tensors along `axis`, counted without axes of length 1; along the last axis if there are
 /// fewer. The function loads nothing, except for a tensor that is not contiguous: of such a tensor it loads

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "formats/joined_tensor.hpp"
 #include "formats/limits.hpp"
 #include "formats/message_fields.hpp"
 #include "support/error.hpp"
@@ -19,41 +18,6 @@ constexpr std::string_view kWhat = "MindSpore checkpoint";
 // A checksum that may follow the message: these letters and ten bytes.
 constexpr std::string_view kChecksumMark = "crc_num";
 constexpr std::uint64_t kChecksumSize = 17;
-
-/// Several parts of a file, concatenated.
-class JoinedSource final : public ByteSource {
- public:
-  explicit JoinedSource(std::vector<std::shared_ptr<const ByteSource>> parts) : parts_(std::move(parts)) {
-    for (const auto& part : parts_) {
-      starts_.push_back(size_);
-      size_ += part->size();
-    }
-  }
-  std::uint64_t size() const override { return size_; }
-  const std::string& name() const override { return parts_.front()->name(); }
-  void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (offset > size_ || out.size() > size_ - offset) {
-      throw FormatError(display(name()), "truncated: data expected beyond the end of a tensor");
-    }
-    auto part =
-        static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), offset) - starts_.begin()) -
-        1;
-    while (!out.empty()) {
-      const std::uint64_t inside = offset - starts_[part];
-      const auto count =
-          static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), parts_[part]->size() - inside));
-      parts_[part]->read_at(inside, out.first(count));
-      out = out.subspan(count);
-      offset += count;
-      ++part;
-    }
-  }
-
- private:
-  std::vector<std::shared_ptr<const ByteSource>> parts_;
-  std::vector<std::uint64_t> starts_;
-  std::uint64_t size_ = 0;
-};
 
 /// Where the message ends: before the checksum, if there is one.
 std::uint64_t message_end(const ByteSource& file) {
@@ -172,11 +136,7 @@ StoredTensor MindSporeCkpt::tensor(std::size_t index) const {
   if (!wanted) fail("a shape larger than memory can hold");
   if (*wanted != bytes) fail(fmt::format("{} bytes for elements that need {}", bytes, *wanted));
   tensor.strides = row_major_strides(tensor.shape);
-  if (parts.empty()) {
-    tensor.storage = slice_source(file_, 0, 0);
-  } else {
-    tensor.storage = parts.size() == 1 ? parts[0] : std::make_shared<const JoinedSource>(std::move(parts));
-  }
+  tensor.storage = parts.size() == 1 ? parts[0] : join_bytes(parts, file_->name());
   return tensor;
 }
 
