@@ -106,14 +106,11 @@ class HeaderLines {
 
 void read_dims(const ByteSource& file, std::string_view text, AtbHeader& header) {
   header.dims.clear();
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const auto length = integer(text.substr(0, comma));
+  for (const std::string_view part : split(text, ",")) {
+    const auto length = integer(part);
     if (!length || *length < 0) fail(file, "the dims in its header are not a list of sizes");
     if (header.dims.size() == kMaxRank) fail(file, fmt::format("refused: more than {} dimensions", kMaxRank));
     header.dims.push_back(*length);
-    if (comma == std::string_view::npos) return;
-    text.remove_prefix(comma + 1);
   }
 }
 

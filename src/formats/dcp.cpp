@@ -17,13 +17,6 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-struct ChunkPlace {
-  std::string file;
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;
-  std::string problem;
-};
-
 class MetadataReader {
  public:
   explicit MetadataReader(const ByteSource& file)
@@ -113,7 +106,7 @@ class MetadataReader {
       const auto begin = member(*info, "offset");
       const auto length = member(*info, "length");
       if (!file || !begin || !length) fail("one of its storage entries is malformed");
-      ChunkPlace place;
+      DcpPlace place;
       place.file = pickle_.text(*file);
       place.offset = count(*begin);
       place.length = count(*length);
@@ -172,10 +165,7 @@ class MetadataReader {
       if (place == places_.end()) {
         chunk.problem = "one of its chunks is not in any file";
       } else {
-        chunk.file = place->second.file;
-        chunk.offset = place->second.offset;
-        chunk.length = place->second.length;
-        chunk.problem = place->second.problem;
+        static_cast<DcpPlace&>(chunk) = place->second;
       }
       charge(chunk.file.size(), 4 * tensor.size.size());
       tensor.chunks.push_back(std::move(chunk));
@@ -186,7 +176,7 @@ class MetadataReader {
   std::string name_;
   Pickle pickle_;
   MemoryAllowance allowance_;
-  std::map<std::pair<std::string, Integers>, ChunkPlace> places_;
+  std::map<std::pair<std::string, Integers>, DcpPlace> places_;
 };
 
 }  // namespace

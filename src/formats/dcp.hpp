@@ -12,15 +12,18 @@
 
 namespace msprobe::formats {
 
-/// A box (offsets and sizes along each axis) of a tensor. Its elements are a saved tensor that occupies a
-/// range of a file.
-struct DcpChunk {
-  std::vector<std::int64_t> offsets;
-  std::vector<std::int64_t> sizes;
+/// A range of a file that a saved tensor occupies.
+struct DcpPlace {
   std::string file;  // relative to the folder of the .metadata; a claim of the file, not yet a path
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::string problem;  // why the chunk cannot be read; empty if it can
+};
+
+/// A box (offsets and sizes along each axis) of a tensor, and the place of its elements.
+struct DcpChunk : DcpPlace {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> sizes;
 };
 
 struct DcpTensor {

@@ -76,9 +76,10 @@ std::string_view file_type_name(std::int64_t number) {
 }
 
 /// The kinds of metadata values, and their sizes in bytes; 0 for texts and lists.
-enum class MetadataKind : std::uint32_t { text = 8, list = 9 };
 constexpr std::array<std::uint64_t, 13> kValueSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr std::uint32_t kFloat32 = 6;
+constexpr std::uint32_t kText = 8;
+constexpr std::uint32_t kList = 9;
 constexpr std::uint32_t kFloat64 = 12;
 
 bool is_shown(std::string_view key) {
@@ -148,8 +149,6 @@ class GgufFile::Parser {
                        static_cast<std::size_t>(length));
   }
 
-  void skip_text() { skip(number<std::uint64_t>()); }
-
   void skip_list(int depth) {
     if (depth == kMaxListDepth) fail("refused: lists of lists in its metadata");
     const auto kind = number<std::uint32_t>();
@@ -166,8 +165,8 @@ class GgufFile::Parser {
       return skip(bytes);
     }
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (kind == static_cast<std::uint32_t>(MetadataKind::text)) {
-        skip_text();
+      if (kind == kText) {
+        skip(number<std::uint64_t>());
       } else {
         skip_list(depth + 1);
       }
@@ -179,8 +178,8 @@ class GgufFile::Parser {
     if (!allowance_.take(256 + 2 * key.size())) fail("refused: more metadata than a file of its size has");
     const auto kind = number<std::uint32_t>();
     if (kind >= kValueSizes.size()) fail(fmt::format("metadata of an unknown kind, {}", kind));
-    if (kind == static_cast<std::uint32_t>(MetadataKind::list)) return skip_list(0);
-    if (kind == static_cast<std::uint32_t>(MetadataKind::text)) return text(std::move(key));
+    if (kind == kList) return skip_list(0);
+    if (kind == kText) return text(std::move(key));
     const std::byte* bytes = take(static_cast<std::size_t>(kValueSizes[kind]));
     const bool is_signed = kind == 1 || kind == 3 || kind == 5 || kind == 11;
     if (kind == kFloat32 || kind == kFloat64) {
@@ -190,22 +189,12 @@ class GgufFile::Parser {
       if (is_shown(key)) result_.metadata_.emplace_back(std::move(key), python_repr(real));
       return;
     }
-    std::int64_t whole = 0;
-    switch (kValueSizes[kind]) {
-      case 1:
-        whole = is_signed ? static_cast<std::int8_t>(*bytes) : std::to_integer<std::int64_t>(*bytes);
-        break;
-      case 2:
-        whole = is_signed ? static_cast<std::int16_t>(load_le<std::uint16_t>(bytes))
-                          : static_cast<std::int64_t>(load_le<std::uint16_t>(bytes));
-        break;
-      case 4:
-        whole = is_signed ? static_cast<std::int32_t>(load_le<std::uint32_t>(bytes))
-                          : static_cast<std::int64_t>(load_le<std::uint32_t>(bytes));
-        break;
-      default:
-        whole = static_cast<std::int64_t>(load_le<std::uint64_t>(bytes));
-    }
+    std::uint64_t bits = 0;
+    for (std::uint64_t i = kValueSizes[kind]; i-- > 0;)
+      bits = bits << 8 | std::to_integer<unsigned>(bytes[i]);
+    const std::uint64_t unused = 64 - 8 * kValueSizes[kind];
+    const auto whole =
+        is_signed ? static_cast<std::int64_t>(bits << unused) >> unused : static_cast<std::int64_t>(bits);
     if (key == "general.alignment") {
       const auto wanted = static_cast<std::uint64_t>(whole);
       if (!std::has_single_bit(wanted) || wanted > kMaxAlignment)

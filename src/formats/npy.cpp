@@ -221,22 +221,6 @@ struct ElementType {
   bool big_endian;
 };
 
-struct TypeString {
-  std::string_view code;
-  DType dtype;
-};
-
-constexpr std::array kTypeStrings = {
-    TypeString{"b1", DType::boolean},   TypeString{"i1", DType::int8},
-    TypeString{"i2", DType::int16},     TypeString{"i4", DType::int32},
-    TypeString{"i8", DType::int64},     TypeString{"u1", DType::uint8},
-    TypeString{"u2", DType::uint16},    TypeString{"u4", DType::uint32},
-    TypeString{"u8", DType::uint64},    TypeString{"f2", DType::float16},
-    TypeString{"f4", DType::float32},   TypeString{"f8", DType::float64},
-    TypeString{"c8", DType::complex64}, TypeString{"c16", DType::complex128},
-    TypeString{"V2", DType::bfloat16},
-};
-
 ElementType element_type(const std::string& descr, const std::string& file) {
   std::string_view code = descr;
   bool big_endian = std::endian::native == std::endian::big;
@@ -244,8 +228,10 @@ ElementType element_type(const std::string& descr, const std::string& file) {
     if (code.front() == '<' || code.front() == '>') big_endian = code.front() == '>';
     code.remove_prefix(1);
   }
-  for (const TypeString& known : kTypeStrings) {
-    if (known.code == code) return {known.dtype, big_endian};
+  for (int i = 0; i < tensor::kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    const std::string_view known = dtype == DType::bfloat16 ? "<V2" : tensor::info(dtype).numpy;
+    if (!known.empty() && known.substr(1) == code) return {dtype, big_endian};
   }
   const char kind = code.empty() ? '\0' : code.front();
   const char* what = "this element type";
@@ -256,15 +242,11 @@ ElementType element_type(const std::string& descr, const std::string& file) {
   throw FormatError(display(file), fmt::format("{} is not supported: {}", what, display(descr)));
 }
 
-// Strides in elements; an axis of length 0 counts as 1, so that the numbers stay below the checked product.
-std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, bool fortran_order) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t k = 0; k < shape.size(); ++k) {
-    const std::size_t axis = fortran_order ? k : shape.size() - 1 - k;
-    strides[axis] = step;
-    step *= std::max<std::int64_t>(shape[axis], 1);
-  }
+std::vector<std::int64_t> strides_of(std::vector<std::int64_t> shape, bool fortran_order) {
+  if (!fortran_order) return row_major_strides(shape);
+  std::ranges::reverse(shape);
+  std::vector<std::int64_t> strides = row_major_strides(shape);
+  std::ranges::reverse(strides);
   return strides;
 }
 

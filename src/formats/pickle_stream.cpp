@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "support/error.hpp"
 #include "support/text.hpp"
@@ -69,29 +70,17 @@ std::string_view PickleStream::characters(std::uint64_t length) {
 }
 
 std::string_view PickleStream::line() {
-  std::size_t searched = 0;
-  while (true) {
-    const auto begin = window_.begin() + static_cast<std::ptrdiff_t>(at_);
-    const auto found =
-        std::find(begin + static_cast<std::ptrdiff_t>(searched), window_.end(), std::byte{'\n'});
-    const auto length = static_cast<std::size_t>(found - begin);
-    if (found != window_.end()) {
-      std::string_view text = characters(length + 1);
-      text.remove_suffix(1);
-      return text;
-    }
-    searched = length;
-    if (searched >= left()) take(searched + 1);  // reports the end
-    fill(static_cast<std::size_t>(std::min<std::uint64_t>(left(), std::uint64_t{searched} * 2 + 1)));
-  }
+  return *short_line(std::numeric_limits<std::size_t>::max());
 }
 
 std::optional<std::string_view> PickleStream::short_line(std::size_t longest) {
   const std::uint64_t line_begin = position();
-  std::size_t passed = 0;
+  std::size_t passed = 0;    // of a line that is too long
+  std::size_t searched = 0;  // of what is kept
   while (true) {
     const auto begin = window_.begin() + static_cast<std::ptrdiff_t>(at_);
-    const auto found = std::find(begin, window_.end(), std::byte{'\n'});
+    const auto found =
+        std::find(begin + static_cast<std::ptrdiff_t>(searched), window_.end(), std::byte{'\n'});
     const auto length = static_cast<std::size_t>(found - begin);
     if (found != window_.end()) {
       std::string_view text = characters(std::uint64_t{length} + 1);
@@ -100,12 +89,14 @@ std::optional<std::string_view> PickleStream::short_line(std::size_t longest) {
       if (passed + length > longest) return {};
       return text;
     }
-    if (length >= left()) fail("truncated");
+    if (length >= left()) take(length + 1);  // reports the end
+    searched = length;
     if (length > longest) {
       at_ += length;
       passed += length;
+      searched = 0;
     }
-    fill(window_.size() - at_ + 1);
+    fill(static_cast<std::size_t>(std::min<std::uint64_t>(left(), std::uint64_t{searched} * 2 + 1)));
   }
 }
 

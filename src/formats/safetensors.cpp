@@ -278,12 +278,7 @@ StoredTensor SafetensorsFile::tensor(std::size_t index) const {
   StoredTensor result;
   result.dtype = *type->dtype;
   result.shape = entry.shape;
-  result.strides.resize(entry.shape.size());
-  std::int64_t step = 1;
-  for (std::size_t i = entry.shape.size(); i-- > 0;) {
-    result.strides[i] = step;
-    step *= std::max<std::int64_t>(entry.shape[i], 1);
-  }
+  result.strides = row_major_strides(entry.shape);
   result.storage = slice_source(file_, data_begin_ + entry.begin, entry.end - entry.begin);
   return result;
 }

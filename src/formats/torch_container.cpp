@@ -17,8 +17,6 @@
 namespace msprobe::formats {
 namespace {
 
-constexpr std::array<std::byte, 4> kZipStart = {std::byte{'P'}, std::byte{'K'}, std::byte{3}, std::byte{4}};
-
 // 0x1950a86a20f9469cfc6c, the number a legacy file starts with, as the pickle spells it.
 constexpr std::string_view kLegacyMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr std::int64_t kLegacyProtocol = 1001;
@@ -221,9 +219,7 @@ TorchStorageId read_storage_id(const Pickle& pickle, PickleRef persistent, const
 
 std::unique_ptr<TorchContainer> open_torch_container(std::shared_ptr<const ByteSource> file,
                                                      const PickleLimits& limits) {
-  std::array<std::byte, kZipStart.size()> start{};
-  if (file->size() >= start.size()) file->read_at(0, start);
-  if (start == kZipStart) return std::make_unique<ZipContainer>(std::move(file), limits);
+  if (first_bytes(*file, 4) == "PK\x03\x04") return std::make_unique<ZipContainer>(std::move(file), limits);
   return std::make_unique<LegacyContainer>(std::move(file), limits);
 }
 

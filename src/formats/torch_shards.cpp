@@ -130,17 +130,13 @@ class ShardReader {
   /// The lengths of the mesh's axes. Older files store a tensor of ranks, newer ones a layout.
   Integers mesh_shape(PickleRef mesh) const {
     if (const auto layout = find(mesh, "_layout")) {
-      if (const auto axes = find(*layout, "axes")) {
-        Integers sizes;
-        if (pickle_.items(*axes).size() > kMaxRank) throw FormatError("a mesh with too many dimensions");
-        for (const PickleRef axis : pickle_.items(*axes)) sizes.push_back(product(member(axis, "shape")));
-        return sizes;
-      }
-      const PickleRef shape = member(*layout, "shape");
-      if (pickle_.kind(shape) == PickleKind::integer) return {pickle_.integer(shape)};
+      const auto axes = find(*layout, "axes");
+      const PickleRef shape = axes ? *axes : member(*layout, "shape");
+      if (!axes && pickle_.kind(shape) == PickleKind::integer) return {pickle_.integer(shape)};
       Integers sizes;
       if (pickle_.items(shape).size() > kMaxRank) throw FormatError("a mesh with too many dimensions");
-      for (const PickleRef axis : pickle_.items(shape)) sizes.push_back(product(axis));
+      for (const PickleRef axis : pickle_.items(shape))
+        sizes.push_back(product(axes ? member(axis, "shape") : axis));
       return sizes;
     }
     const PickleRef ranks = member(mesh, "mesh");

@@ -68,13 +68,14 @@ class TensorPickler {
     memoize();
   }
 
-  void memoize() {
-    const std::uint32_t index = memo_++;
+  void memoize() { with_index('q', 'r', memo_++); }
+
+  /// Writes the opcode for an index of one byte, or the one for four.
+  void with_index(char brief, char wide, std::uint32_t index) {
+    out_ += index < 256 ? brief : wide;
     if (index < 256) {
-      out_ += 'q';
       out_ += static_cast<char>(index);
     } else {
-      out_ += 'r';
       append_le(out_, index);
     }
   }
@@ -82,15 +83,8 @@ class TensorPickler {
   /// If the memo has the value already, fetches it and returns true.
   bool recall(const std::string& key) {
     const auto [place, inserted] = shared_.try_emplace(key, memo_);
-    if (inserted) return false;
-    if (place->second < 256) {
-      out_ += 'h';
-      out_ += static_cast<char>(place->second);
-    } else {
-      out_ += 'j';
-      append_le(out_, place->second);
-    }
-    return true;
+    if (!inserted) with_index('h', 'j', place->second);
+    return !inserted;
   }
 
   void global(std::string_view module, std::string_view name) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -7,6 +6,7 @@
 #include "parse/shell.hpp"
 #include "parse/summary.hpp"
 #include "report/writers.hpp"
+#include "support/ascii.hpp"
 #include "support/command.hpp"
 #include "support/error.hpp"
 #include "support/log.hpp"
@@ -19,21 +19,14 @@ namespace {
 
 /// "2,3" or "2x3".
 std::vector<std::int64_t> to_shape(const std::string& typed) {
-  const auto refuse = [&]() -> std::vector<std::int64_t> {
-    throw UsageError("--shape: '" + display(typed) + "' is not a list of sizes such as 2,3 or 2x3");
-  };
   std::vector<std::int64_t> shape;
-  const char* at = typed.data();
-  const char* const end = typed.data() + typed.size();
-  while (true) {
-    std::int64_t length = 0;
-    const auto [stop, error] = std::from_chars(at, end, length);
-    if (error != std::errc{} || length < 0) return refuse();
-    shape.push_back(length);
-    if (stop == end) return shape;
-    if (*stop != ',' && *stop != 'x') return refuse();
-    at = stop + 1;
+  for (const std::string_view part : split(typed, ",x")) {
+    const auto length = whole_number<std::int64_t>(part);
+    if (!length || *length < 0)
+      throw UsageError("--shape: '" + display(typed) + "' is not a list of sizes such as 2,3 or 2x3");
+    shape.push_back(*length);
   }
+  return shape;
 }
 
 tensor::DType to_dtype(const std::string& typed) {

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "report/terminal.hpp"
+#include "support/ascii.hpp"
 #include "support/text.hpp"
 
 namespace msprobe::parse {
@@ -44,9 +44,7 @@ std::string dtype_text(const TensorResult& tensor) {
 }
 
 report::Cell integer_cell(const std::string& digits) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc{}) return value;
+  if (const auto value = whole_number<std::int64_t>(digits)) return *value;
   return report::Structured{digits, digits};  // of uint64
 }
 

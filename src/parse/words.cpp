@@ -27,14 +27,10 @@ std::string without_quotes(const std::string& text) {
 
 std::vector<std::string> split_words(std::string_view line) {
   std::vector<std::string> words;
-  while (true) {
-    const std::size_t begin = line.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) return words;
-    line.remove_prefix(begin);
-    const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
-    words.emplace_back(line.substr(0, end));
-    line.remove_prefix(end);
+  for (const std::string_view word : split(line, kBlanks)) {
+    if (!word.empty()) words.emplace_back(word);
   }
+  return words;
 }
 
 bool read_options(const std::vector<std::string>& words, const std::vector<WordOption>& options) {
