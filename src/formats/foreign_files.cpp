@@ -92,15 +92,11 @@ std::string foreign_zip_reason(const std::shared_ptr<const ByteSource>& file) {
   };
   if (member_like({"/constants.pkl"}) != nullptr) {
     return "a TorchScript archive, which msprobe does not read: "
-           "torch.save(torch.jit.load(FILE).state_dict(), ...) "
-           "gives its "
-           "weights";
+           "torch.save(torch.jit.load(FILE).state_dict(), ...) gives its weights";
   }
   if (member_like({"/archive_format", "serialized_exported_program.json"}) != nullptr) {
     return "an exported program, which msprobe does not read: torch.save(torch.export.load(FILE).state_dict, "
-           "...) "
-           "gives its "
-           "weights";
+           "...) gives its weights";
   }
   if (member_like({".weights.h5"}) != nullptr)
     return "a Keras file, whose weights (HDF5) msprobe does not read: save them as safetensors or npz";

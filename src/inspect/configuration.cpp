@@ -14,6 +14,7 @@
 #include "formats/pickle_rating.hpp"
 #include "inspect/key_rules.hpp"
 #include "inspect/template_rating.hpp"
+#include "inspect/text_blocks.hpp"
 #include "support/ascii.hpp"
 #include "support/error.hpp"
 #include "support/json_scan.hpp"
@@ -60,18 +61,18 @@ std::vector<KeyRule> read_rules() {
   return rules;
 }
 
-bool is_letter(char c) {
-  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+bool begins_word(char c) {
+  return c == '_' || is_letter(c);
 }
 bool is_word(char c) {
-  return is_letter(c) || (c >= '0' && c <= '9');
+  return begins_word(c) || is_digit(c);
 }
 
 /// The number of ASCII identifiers separated by dots; 0 for other texts.
 std::size_t identifiers(std::string_view text) {
   std::size_t count = 0;
   while (!text.empty()) {
-    if (!is_letter(text.front())) return 0;
+    if (!begins_word(text.front())) return 0;
     const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, is_word) - text.begin());
     ++count;
     if (end == text.size()) return count;
@@ -87,25 +88,21 @@ Rating rate_dotted(std::string_view name) {
   return formats::rate_global(name.substr(0, dot), name.substr(dot + 1));
 }
 
-bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> ends) {
-  return std::ranges::any_of(ends, [&](std::string_view end) { return text.ends_with(end); });
-}
-
 /// Is the text a name that repositories give to data files?
 bool names_data_file(std::string_view text) {
-  return ends_with_any(
-      lower_case(text),
-      {".safetensors", ".bin",  ".pt",   ".pth",     ".ckpt",    ".json",  ".jsonl",     ".txt",
-       ".model",       ".gguf", ".onnx", ".h5",      ".npy",     ".npz",   ".yaml",      ".yml",
-       ".csv",         ".tsv",  ".md",   ".msgpack", ".png",     ".jpg",   ".jpeg",      ".wav",
-       ".mp4",         ".zip",  ".gz",   ".tar",     ".parquet", ".index", ".onnx_data", ".data",
-       ".log",         ".html", ".xml",  ".db",      ".arrow",   ".vocab", ".jinja"});
+  return is_named(text,
+                  {".safetensors", ".bin",  ".pt",   ".pth",     ".ckpt",    ".json",  ".jsonl",     ".txt",
+                   ".model",       ".gguf", ".onnx", ".h5",      ".npy",     ".npz",   ".yaml",      ".yml",
+                   ".csv",         ".tsv",  ".md",   ".msgpack", ".png",     ".jpg",   ".jpeg",      ".wav",
+                   ".mp4",         ".zip",  ".gz",   ".tar",     ".parquet", ".index", ".onnx_data", ".data",
+                   ".log",         ".html", ".xml",  ".db",      ".arrow",   ".vocab", ".jinja"});
 }
 
 /// Is the text the last part of a parameter's name? Some files list the modules to save by it.
 bool names_parameter(std::string_view text) {
-  return ends_with_any(text,
-                       {".weight", ".bias", ".scale", ".running_mean", ".running_var", ".gamma", ".beta"});
+  const std::size_t dot = text.rfind('.');
+  return dot != std::string_view::npos &&
+         has_word("weight bias scale running_mean running_var gamma beta", text.substr(dot + 1));
 }
 
 bool is_importable(std::string_view text) {
@@ -122,8 +119,7 @@ bool is_importable(std::string_view text) {
 bool is_path_of_code(std::string_view text) {
   if (text.find_first_of(" \t\n") != std::string_view::npos) return false;
   text = text.substr(0, text.rfind(':'));
-  return ends_with_any(lower_case(text),
-                       {".py", ".pyc", ".pyx", ".so", ".ipynb", ".dll", ".dylib", ".pyd", ".sh", ".whl"});
+  return is_named(text, {".py", ".pyc", ".pyx", ".so", ".ipynb", ".dll", ".dylib", ".pyd", ".sh", ".whl"});
 }
 
 /// Is the text an expression such as `${oc.env:X}`, `$import os`, `f(x)` or `lambda x: x`?
@@ -199,10 +195,6 @@ class KeyJudge {
     if (!levels_.empty() && !levels_.back().is_map) ++levels_.back().index;
   }
 
-  static const std::vector<KeyRule>& rules() {
-    static const std::vector<KeyRule> kRules = read_rules();
-    return kRules;
-  }
   bool is_of_file(const KeyRule& rule) const {
     if (rule.file == "*") return true;
     return file_.ends_with(rule.file) &&
@@ -229,9 +221,10 @@ class KeyJudge {
     return found;
   }
   static const std::map<std::string, std::vector<const KeyRule*>, std::less<>>& by_key() {
+    static const std::vector<KeyRule> kRules = read_rules();
     static const auto kByKey = [] {
       std::map<std::string, std::vector<const KeyRule*>, std::less<>> map;
-      for (const KeyRule& rule : rules()) map[rule.key].push_back(&rule);
+      for (const KeyRule& rule : kRules) map[rule.key].push_back(&rule);
       return map;
     }();
     return kByKey;
@@ -311,16 +304,10 @@ class KeyJudge {
 
   /// Loaders use these keys for the class or function that they call.
   bool is_named_code() const {
-    static constexpr std::array<std::string_view, 9> kKeys = {"type",
-                                                              "class",
-                                                              "target",
-                                                              "func",
-                                                              "function",
-                                                              "callable",
-                                                              "activation_function",
-                                                              "activation_fn",
-                                                              "sbert_ce_default_activation_function"};
-    return std::ranges::find(kKeys, key_shown()) != kKeys.end();
+    static constexpr std::string_view kKeys =
+        "type class target func function callable activation_function activation_fn "
+        "sbert_ce_default_activation_function";
+    return has_word(kKeys, key_shown());
   }
 
   static constexpr int kMostNesting = 3;
@@ -438,9 +425,9 @@ class YamlTokens {
       case YAML_ALIAS_EVENT: {
         const auto found = anchors_.find(yaml_text(event.data.alias.anchor));
         if (found != anchors_.end()) return value(found->second);
-        if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key)
-          judge_.add("a key of YAML that is not text");
-        return skip();
+        if (at_key()) judge_.add("a key of YAML that is not text");
+        judge_.other();
+        return step();
       }
       case YAML_SEQUENCE_START_EVENT:
         judge_tag(yaml_text(event.data.sequence_start.tag));
@@ -459,8 +446,7 @@ class YamlTokens {
   }
 
   void open(bool is_map, const yaml_char_t* anchor) {
-    if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key)
-      judge_.add("a key of YAML that is not text");
+    if (at_key()) judge_.add("a key of YAML that is not text");
     // An alias may put the same texts under another key, with another meaning.
     if (anchor != nullptr && judge_.is_free()) judge_.add("an anchor of YAML below a key of words");
     levels_.push_back({is_map, true});
@@ -470,12 +456,9 @@ class YamlTokens {
   void step() {
     if (!levels_.empty() && levels_.back().is_map) levels_.back().at_key = !levels_.back().at_key;
   }
-  void skip() {
-    judge_.other();
-    step();
-  }
+  bool at_key() const { return !levels_.empty() && levels_.back().is_map && levels_.back().at_key; }
   void value(const std::string& text) {
-    if (!levels_.empty() && levels_.back().is_map && levels_.back().at_key) {
+    if (at_key()) {
       judge_.key(text);
     } else {
       judge_.text(text);
@@ -489,17 +472,15 @@ class YamlTokens {
     const std::string shown(tag.substr(0, kMostShown));
     if (!tag.starts_with(kYaml)) return judge_.add("the YAML tag " + shown);
     tag.remove_prefix(kYaml.size());
-    static constexpr std::array<std::string_view, 15> kPlain = {
-        "str",  "int",   "float",  "bool",      "null",  "seq",   "map", "set",
-        "omap", "pairs", "binary", "timestamp", "merge", "value", "yaml"};
-    if (std::ranges::find(kPlain, tag) != kPlain.end()) return;
+    static constexpr std::string_view kPlain =
+        "str int float bool null seq map set omap pairs binary timestamp merge value yaml";
+    if (has_word(kPlain, tag)) return;
     constexpr std::string_view kPython = "python/";
     if (!tag.starts_with(kPython)) return judge_.add("the YAML tag " + shown);
     tag.remove_prefix(kPython.size());
-    static constexpr std::array<std::string_view, 12> kTypes = {"none",    "bool", "str",   "unicode",
-                                                                "bytes",   "int",  "long",  "float",
-                                                                "complex", "list", "tuple", "dict"};
-    if (std::ranges::find(kTypes, tag) != kTypes.end()) return;
+    static constexpr std::string_view kTypes =
+        "none bool str unicode bytes int long float complex list tuple dict";
+    if (has_word(kTypes, tag)) return;
     const std::size_t colon = tag.find(':');
     const Rating rating =
         colon == std::string_view::npos ? Rating::unknown : rate_dotted(tag.substr(colon + 1));
@@ -527,15 +508,9 @@ bool has_other_line_breaks(std::string_view text) {
 
 }  // namespace
 
-std::vector<ContentFacts> rate_json(std::string_view text, std::string_view name) {
+std::vector<ContentFacts> rate_json(std::string_view text, std::string_view name, bool many) {
   KeyJudge judge(name);
-  if (std::string reason = scan_json(text, judge, false); !reason.empty()) judge.add(std::move(reason));
-  return judge.take();
-}
-
-std::vector<ContentFacts> rate_json_lines(std::string_view text, std::string_view name) {
-  KeyJudge judge(name);
-  if (std::string reason = scan_json(text, judge, true); !reason.empty()) judge.add(std::move(reason));
+  if (std::string reason = scan_json(text, judge, many); !reason.empty()) judge.add(std::move(reason));
   return judge.take();
 }
 

@@ -12,9 +12,8 @@ namespace msprobe::inspect {
 
 /// The findings by which a file is more than pure data, without their place; empty for pure data. `name` may
 /// be a path; data/inspect_keys.yaml gives some keys a meaning by the file's name.
-std::vector<ContentFacts> rate_json(std::string_view text, std::string_view name);
-/// For a file with one value per line.
-std::vector<ContentFacts> rate_json_lines(std::string_view text, std::string_view name);
+/// `many`: a file with one value per line.
+std::vector<ContentFacts> rate_json(std::string_view text, std::string_view name, bool many = false);
 std::vector<ContentFacts> rate_yaml(std::string_view text, std::string_view name);
 /// Rates only the tags, of a text that may stop being YAML at some place.
 std::vector<ContentFacts> rate_tags(std::string_view text);

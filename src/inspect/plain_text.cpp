@@ -9,6 +9,7 @@
 
 #include "inspect/configuration.hpp"
 #include "inspect/template_rating.hpp"
+#include "inspect/text_blocks.hpp"
 #include "support/ascii.hpp"
 #include "support/text.hpp"
 
@@ -18,40 +19,20 @@ namespace {
 constexpr std::uint64_t kLargestText = std::uint64_t{512} << 20;
 
 // Names of files without an extension, or with one that has no fixed meaning.
-constexpr std::array<std::string_view, 34> kProse = {
-    "readme",      "license",         "licence",        "notice",        "copying",
-    "copyright",   "changelog",       "authors",        "contributors",  "citation",
-    "security",    "code_of_conduct", "contributing",   "todo",          "news",
-    "use_policy",  "merges",          "vocab",          "vocabulary",    "labels",
-    "latest",      "checkpoint",      ".gitattributes", ".gitignore",    ".gitkeep",
-    ".gitmodules", ".keep",           ".no_exist",      ".dockerignore", "latest_checkpointed_iteration",
-    "dict",        "md5sums",         "sha256sums",     "terms_of_use"};
-constexpr std::array<std::string_view, 20> kProseEndings = {
-    ".md",  ".markdown", ".txt", ".rst",    ".csv", ".tsv",    ".jinja", ".jinja2", ".log",     ".bib",
-    ".tex", ".vocab",    ".bpe", ".sha256", ".md5", ".labels", ".names", ".lst",    ".license", ".codes"};
+constexpr std::string_view kProse =
+    "readme license licence notice copying copyright changelog authors contributors citation security "
+    "code_of_conduct contributing todo news use_policy merges vocab vocabulary labels latest checkpoint "
+    ".gitattributes .gitignore .gitkeep .gitmodules .keep .no_exist .dockerignore "
+    "latest_checkpointed_iteration dict md5sums sha256sums terms_of_use";
+constexpr std::string_view kProseEndings =
+    ".md .markdown .txt .rst .csv .tsv .jinja .jinja2 .log .bib .tex .vocab .bpe .sha256 .md5 .labels "
+    ".names .lst .license .codes";
 // Files that make tools build, install or start something.
-constexpr std::array<std::string_view, 22> kPrograms = {".pre-commit-config.yaml",
-                                                        ".gitlab-ci.yml",
-                                                        "taskfile.yml",
-                                                        "dvc.yaml",
-                                                        "mkdocs.yml",
-                                                        "project.yml",
-                                                        "compose.yaml",
-                                                        "compose.yml",
-                                                        "devcontainer.json",
-                                                        "package.json",
-                                                        "playbook.yml",
-                                                        "playbook.yaml",
-                                                        "cookiecutter.json",
-                                                        ".travis.yml",
-                                                        "cmakelists.txt",
-                                                        "entry_points.txt",
-                                                        "requirements.txt",
-                                                        "constraints.txt",
-                                                        "conda.yaml",
-                                                        "environment.yml",
-                                                        "environment.yaml",
-                                                        "action.yml"};
+constexpr std::string_view kPrograms =
+    ".pre-commit-config.yaml .gitlab-ci.yml taskfile.yml dvc.yaml mkdocs.yml project.yml compose.yaml "
+    "compose.yml devcontainer.json package.json playbook.yml playbook.yaml cookiecutter.json .travis.yml "
+    "cmakelists.txt entry_points.txt requirements.txt constraints.txt conda.yaml environment.yml "
+    "environment.yaml action.yml";
 
 /// Does the text consist only of blanks of ASCII and Unicode?
 bool is_blank(std::string_view text) {
@@ -133,18 +114,13 @@ bool is_template(std::string_view name) {
   return low.ends_with(".jinja") || low.ends_with(".jinja2");
 }
 
-template <typename List>
-bool is_in(const List& list, std::string_view word) {
-  return std::ranges::find(list, word) != list.end();
-}
-
 }  // namespace
 
 TextKind text_kind(std::string_view name) {
   const std::string base = lower_case(name.substr(name.rfind('/') + 1));
   // pytest runs the examples in texts with such names.
   const bool tests = base.starts_with("test") && base.ends_with(".txt");
-  if (is_in(kPrograms, base) || base.starts_with("requirements") || base.starts_with("docker-compose") ||
+  if (has_word(kPrograms, base) || base.starts_with("requirements") || base.starts_with("docker-compose") ||
       name.find(".github/") != std::string_view::npos || tests)
     return TextKind::program;
   const std::size_t dot = base.rfind('.');
@@ -153,7 +129,7 @@ TextKind text_kind(std::string_view name) {
   if (ending == ".json") return TextKind::json;
   if (ending == ".jsonl") return TextKind::json_lines;
   if (ending == ".yaml" || ending == ".yml" || ending == ".cff") return TextKind::yaml;
-  if (is_in(kProseEndings, ending) || is_in(kProse, base)) return TextKind::prose;
+  if (has_word(kProseEndings, ending) || has_word(kProse, base)) return TextKind::prose;
   // Names such as LICENSE-MIT and README_zh.
   const bool begins = std::ranges::any_of(
       std::array<std::string_view, 4>{"readme", "license", "licence", "notice"}, [&](std::string_view word) {
@@ -174,9 +150,8 @@ std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view nam
   const std::string text = read_all(file, kLargestText);
   switch (kind) {
     case TextKind::json:
-      return rate_json(text, name);
     case TextKind::json_lines:
-      return rate_json_lines(text, name);
+      return rate_json(text, name, kind == TextKind::json_lines);
     case TextKind::yaml:
       return rate_yaml(text, name);
     default:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "inspect/template_syntax.hpp"
+#include "inspect/text_blocks.hpp"
 
 namespace msprobe::inspect {
 namespace {
@@ -23,44 +24,29 @@ enum class ExpressionOrigin : std::uint8_t {
   made,     // computed in the template, so it may be any text
 };
 
-/// Does the list of words, separated by blanks, contain the word?
-bool has_word(std::string_view words, std::string_view word) {
-  for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
-    const bool begins = at == 0 || words[at - 1] == ' ';
-    const bool ends = at + word.size() == words.size() || words[at + word.size()] == ' ';
-    if (begins && ends) return true;
-  }
-  return false;
-}
-
 constexpr std::string_view kFunctions =
     "raise_exception strftime_now namespace range dict caller cycler joiner tojson";
 constexpr std::string_view kMethods =
     "append capitalize clear copy count endswith extend find get index insert isalnum isalpha isdigit "
-    "isnumeric "
-    "isspace isupper islower items join keys lower lstrip partition pop remove removeprefix removesuffix "
-    "replace "
-    "reverse rfind rindex rpartition rsplit rstrip setdefault sort split splitlines startswith strip "
-    "swapcase "
-    "title update upper values zfill ljust rjust center cycle changed next reset strftime isoformat";
+    "isnumeric isspace isupper islower items join keys lower lstrip partition pop remove removeprefix "
+    "removesuffix replace reverse rfind rindex rpartition rsplit rstrip setdefault sort split splitlines "
+    "startswith strip swapcase title update upper values zfill ljust rjust center cycle changed next reset "
+    "strftime isoformat";
 // These methods put their arguments into their object.
 constexpr std::string_view kChanging = "append extend insert setdefault update add";
 // The first argument of these names a filter, a test or an attribute.
 constexpr std::string_view kNaming = "map select reject selectattr rejectattr groupby";
 constexpr std::string_view kFilters =
     "abs batch capitalize center count d default dictsort e escape filesizeformat first float forceescape "
-    "format "
-    "fromjson from_json groupby indent int items join last length list lower map max min pprint random "
-    "reject "
-    "rejectattr replace reverse round safe select selectattr slice sort string striptags sum title tojson "
-    "to_json trim truncate unique upper urlencode urlize wordcount wordwrap";
+    "format fromjson from_json groupby indent int items join last length list lower map max min pprint "
+    "random reject rejectattr replace reverse round safe select selectattr slice sort string striptags sum "
+    "title tojson to_json trim truncate unique upper urlencode urlize wordcount wordwrap";
 // These filters never return a text.
 constexpr std::string_view kCounting = "abs count float int length round sum wordcount";
 // These filters return their value or a part of it.
 constexpr std::string_view kPassing =
     "batch capitalize d default dictsort first groupby items last list lower max min reverse select "
-    "selectattr "
-    "reject rejectattr slice sort title trim unique upper";
+    "selectattr reject rejectattr slice sort title trim unique upper";
 // Prefixes of Python's names for the parts of generators, frames and functions, which lead to modules.
 constexpr std::string_view kInternal = "gi_ cr_ ag_ f_ tb_ func_ im_ co_";
 // From any value these names lead to the modules of Python.
@@ -70,16 +56,16 @@ constexpr std::string_view kGadgets =
 
 class TemplateJudge {
  public:
-  explicit TemplateJudge(const TemplateTree& tree) : tree_(tree) {}
+  explicit TemplateJudge(std::vector<TemplateNode> nodes) : nodes_(std::move(nodes)) {}
 
   std::optional<TemplateFinding> run() {
-    for (const TemplateNode& node : tree_.nodes) {
+    for (const TemplateNode& node : nodes_) {
       if (node.kind == Kind::macro) macros_[node.text].push_back(&node);
       if (node.kind == Kind::call && at(node.children[0]).kind == Kind::attribute)
         called_.insert(at(node.children[0]).text);
     }
     // The loop ends, because an origin never becomes less severe.
-    origins_.resize(tree_.nodes.size());
+    origins_.resize(nodes_.size());
     constexpr int kMostPasses = 30;
     int passes = 0;
     do {
@@ -88,17 +74,17 @@ class TemplateJudge {
         break;
       }
       changed_ = false;
-      for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
-        origins_[i] = origin_of_node(tree_.nodes[i]);
-        learn(tree_.nodes[i]);
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        origins_[i] = origin_of_node(nodes_[i]);
+        learn(nodes_[i]);
       }
     } while (changed_);
-    for (const TemplateNode& node : tree_.nodes) judge(node);
+    for (const TemplateNode& node : nodes_) judge(node);
     return finding_;
   }
 
  private:
-  const TemplateNode& at(Ref ref) const { return tree_.nodes[ref]; }
+  const TemplateNode& at(Ref ref) const { return nodes_[ref]; }
 
   void worsen(std::map<std::string, ExpressionOrigin, std::less<>>& known, const std::string& name,
               ExpressionOrigin origin) {
@@ -141,18 +127,13 @@ class TemplateJudge {
     }
     if (node.kind != Kind::call) return;
     const TemplateNode& callee = at(node.children[0]);
-    if (is_namespace(callee)) {
-      for (std::size_t i = 1; i < node.children.size(); ++i) {
-        const TemplateNode& given = at(node.children[i]);
-        if (given.kind == Kind::keyword) worsen(attributes_, given.text, origin_of(given.children[0]));
-      }
+    const bool changes = callee.kind == Kind::attribute && has_word(kChanging, callee.text);
+    for (std::size_t i = 1; i < node.children.size() && (changes || is_namespace(callee)); ++i) {
+      const TemplateNode& given = at(node.children[i]);
+      if (given.kind == Kind::keyword) worsen(attributes_, given.text, origin_of(given.children[0]));
     }
     const ExpressionOrigin worst = worst_of(node, 1);
-    if (callee.kind == Kind::attribute && has_word(kChanging, callee.text)) {
-      for (std::size_t i = 1; i < node.children.size(); ++i) {
-        const TemplateNode& given = at(node.children[i]);
-        if (given.kind == Kind::keyword) worsen(attributes_, given.text, origin_of(given.children[0]));
-      }
+    if (changes) {
       Ref changed = callee.children[0];
       while (at(changed).kind == Kind::attribute || at(changed).kind == Kind::item) {
         if (at(changed).kind == Kind::attribute) worsen(attributes_, at(changed).text, worst);
@@ -199,12 +180,10 @@ class TemplateJudge {
         return origin_of_name(node.text);
       case Kind::attribute: {
         const auto own = attributes_.find(node.text);
-        const bool counts =
-            at(node.children[0]).kind == Kind::name && at(node.children[0]).text == "loop" &&
-            has_word("index index0 revindex revindex0 length first last depth depth0", node.text);
-        if (counts) return ExpressionOrigin::number;
         if (at(node.children[0]).kind == Kind::name && at(node.children[0]).text == "loop")
-          return ExpressionOrigin::made;
+          return has_word("index index0 revindex revindex0 length first last depth depth0", node.text)
+                     ? ExpressionOrigin::number
+                     : ExpressionOrigin::made;
         return std::max(own == attributes_.end() ? ExpressionOrigin::caller : own->second,
                         origin_of(node.children[0]));
       }
@@ -261,8 +240,7 @@ class TemplateJudge {
 
   ExpressionOrigin origin_of_name(const std::string& name) const {
     if (has_word("loop", name)) return ExpressionOrigin::caller;
-    if (has_word(kFunctions, name) || has_word("self lipsum", name) || macros_.contains(name))
-      return ExpressionOrigin::made;
+    if (names_function(name)) return ExpressionOrigin::made;
     const auto known = names_.find(name);
     return known == names_.end() ? ExpressionOrigin::caller : known->second;
   }
@@ -289,7 +267,10 @@ class TemplateJudge {
   void judge_name(std::string_view name) {
     const bool internal =
         name.starts_with('_') || has_word(kInternal, name.substr(0, name.find('_') + 1)) || name == "mro";
-    if (!internal) return;
+    if (internal) note_internal(name);
+  }
+
+  void note_internal(std::string_view name) {
     const bool gadget = has_word(kGadgets, name);
     note(gadget ? Rating::dangerous : Rating::unknown, std::string(gadget ? "leads" : "may lead") +
                                                            " to Python's internals (" +
@@ -300,11 +281,7 @@ class TemplateJudge {
   void judge_constant(const TemplateNode& node) {
     if (node.strange) return note(Rating::unknown, "hides a text");
     const bool name = node.text.find("__") != std::string::npos || node.text.find("._") != std::string::npos;
-    if (!name) return;
-    const bool gadget = has_word(kGadgets, node.text);
-    note(gadget ? Rating::dangerous : Rating::unknown, std::string(gadget ? "leads" : "may lead") +
-                                                           " to Python's internals (" +
-                                                           node.text.substr(0, 40) + ")");
+    if (name) note_internal(node.text);
   }
 
   void judge(const TemplateNode& node) {
@@ -335,10 +312,9 @@ class TemplateJudge {
   }
 
   /// Is it a function of Jinja or a macro? Its attributes lead to Python's internals.
-  bool is_function(Ref ref) const {
-    const TemplateNode& node = at(ref);
-    return node.kind == Kind::name && (has_word(kFunctions, node.text) ||
-                                       has_word("self lipsum", node.text) || macros_.contains(node.text));
+  bool is_function(Ref ref) const { return at(ref).kind == Kind::name && names_function(at(ref).text); }
+  bool names_function(const std::string& name) const {
+    return has_word(kFunctions, name) || has_word("self lipsum", name) || macros_.contains(name);
   }
 
   /// If the caller sets an index (as for a special token), it may be the name of any attribute. This is
@@ -420,7 +396,7 @@ class TemplateJudge {
          named ? "calls " + callee.text.substr(0, 40) + "()" : "calls a function that it computes");
   }
 
-  const TemplateTree& tree_;
+  std::vector<TemplateNode> nodes_;
   std::map<std::string, std::vector<const TemplateNode*>, std::less<>> macros_;
   std::set<std::string, std::less<>> called_;                        // names of called methods
   std::set<std::string, std::less<>> namespaces_;                    // names of namespace objects

@@ -23,12 +23,9 @@ class Parser {
  public:
   explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
-  TemplateTree run() {
-    tree_.root = body({});
-    for (const Token& token : tokens_)
-      tree_.has_tags =
-          tree_.has_tags || token.kind == TokenKind::block_begin || token.kind == TokenKind::print_begin;
-    return std::move(tree_);
+  std::vector<TemplateNode> run() {
+    body({});
+    return std::move(nodes_);
   }
 
  private:
@@ -45,9 +42,9 @@ class Parser {
   [[noreturn]] static void broken() { throw BrokenTemplate("the grammar of Jinja"); }
 
   Ref add(Kind kind, std::vector<Ref> children = {}, std::string text = {}) {
-    if (tree_.nodes.size() == kMostNodes) throw StrangeTemplate("a template of too many parts");
-    tree_.nodes.push_back({kind, std::move(text), std::move(children), false});
-    return static_cast<Ref>(tree_.nodes.size() - 1);
+    if (nodes_.size() == kMostNodes) throw StrangeTemplate("a template of too many parts");
+    nodes_.push_back({kind, std::move(text), std::move(children), false});
+    return static_cast<Ref>(nodes_.size() - 1);
   }
 
   const Token& now() const { return tokens_[at_]; }
@@ -114,6 +111,14 @@ class Parser {
     end_block();
   }
 
+  /// The rest of the tag, and all up to the tag `end`.
+  Ref block(std::string_view end) {
+    end_block();
+    const Ref inner = body({end});
+    end_block(end);
+    return inner;
+  }
+
   void statement(std::vector<Ref>& parts) {
     const std::string word = name();
     if (word == "for") return loop(parts);
@@ -124,9 +129,8 @@ class Parser {
     if (word == "filter") return filter_block(parts);
     if (word == "with") return with(parts);
     if (word == "generation") {  // of transformers
-      end_block();
-      parts.push_back(body({"endgeneration"}));
-      return end_block("endgeneration");
+      parts.push_back(block("endgeneration"));
+      return;
     }
     if (word == "do") {
       parts.push_back(tuple());
@@ -136,8 +140,16 @@ class Parser {
     throw StrangeTemplate("a template with a tag " + word.substr(0, 40));
   }
 
+  void end_with_else(std::vector<Ref>& parts, std::string_view end) {
+    if (accept_word("else")) {
+      end_block();
+      parts.push_back(body({end}));
+    }
+    end_block(end);
+  }
+
   void loop(std::vector<Ref>& parts) {
-    const Ref names = target("in");
+    const Ref names = target();
     if (!accept_word("in")) broken();
     const Ref values = tuple(false);
     parts.push_back(add(Kind::assign, {values, names}));
@@ -145,11 +157,7 @@ class Parser {
     accept_word("recursive");
     end_block();
     parts.push_back(body({"endfor", "else"}));
-    if (accept_word("else")) {
-      end_block();
-      parts.push_back(body({"endfor"}));
-    }
-    end_block("endfor");
+    end_with_else(parts, "endfor");
   }
 
   void condition(std::vector<Ref>& parts) {
@@ -157,63 +165,48 @@ class Parser {
       parts.push_back(tuple(false));
       end_block();
       parts.push_back(body({"elif", "else", "endif"}));
-      if (accept_word("elif")) continue;
-      if (accept_word("else")) {
-        end_block();
-        parts.push_back(body({"endif"}));
-      }
-      return end_block("endif");
+      if (!accept_word("elif")) return end_with_else(parts, "endif");
     }
   }
 
   void set(std::vector<Ref>& parts) {
-    const Ref names = target("=");
+    const Ref names = target();
     if (accept("=")) {
       const Ref value = tuple();
       parts.push_back(add(Kind::assign, {value, names}));
       return end_block();
     }
     Ref value = add(Kind::text);
-    while (is_sign("|")) value = filter(value);
-    end_block();
-    parts.push_back(body({"endset"}));
-    end_block("endset");
+    while (accept("|")) value = filter_call(value);
+    parts.push_back(block("endset"));
     parts.push_back(add(Kind::assign, {value, names}));
   }
 
   void with(std::vector<Ref>& parts) {
     while (!is(TokenKind::block_end)) {
-      const Ref names = target("=");
+      const Ref names = target();
       expect("=");
       const Ref value = expression();
       parts.push_back(add(Kind::assign, {value, names}));
       if (!accept(",")) break;
     }
-    end_block();
-    parts.push_back(body({"endwith"}));
-    end_block("endwith");
+    parts.push_back(block("endwith"));
   }
 
   std::vector<Ref> parameters() {
     std::vector<Ref> found;
     expect("(");
-    while (!accept(")")) {
-      if (!found.empty()) {
-        expect(",");
-        if (accept(")")) break;
-      }
+    each_until(")", [&] {
       const Ref names = add(Kind::name, {}, name());
       found.push_back(accept("=") ? add(Kind::assign, {expression(), names}) : names);
-    }
+    });
     return found;
   }
 
   void macro(std::vector<Ref>& parts) {
     std::string own = name();
     std::vector<Ref> children = parameters();
-    end_block();
-    children.insert(children.begin(), body({"endmacro"}));
-    end_block("endmacro");
+    children.insert(children.begin(), block("endmacro"));
     parts.push_back(add(Kind::macro, std::move(children), std::move(own)));
   }
 
@@ -221,28 +214,24 @@ class Parser {
     std::vector<Ref> children;
     if (is_sign("(")) children = parameters();
     parts.push_back(expression());
-    end_block();
-    children.insert(children.begin(), body({"endcall"}));
-    end_block("endcall");
+    children.insert(children.begin(), block("endcall"));
     parts.push_back(add(Kind::macro, std::move(children), "caller"));
   }
 
   void filter_block(std::vector<Ref>& parts) {
     Ref value = filter_call(add(Kind::text));
-    while (is_sign("|")) value = filter(value);
+    while (accept("|")) value = filter_call(value);
     parts.push_back(value);
-    end_block();
-    parts.push_back(body({"endfilter"}));
-    end_block("endfilter");
+    parts.push_back(block("endfilter"));
   }
 
   /// Names that are assigned to, also in brackets, and `ns.name`.
-  Ref target(std::string_view) {
+  Ref target() {
     std::vector<Ref> names;
     do {
       if (is(TokenKind::block_end) || is_sign("=") || is_word("in")) break;
       if (accept("(")) {
-        names.push_back(target(")"));
+        names.push_back(target());
         expect(")");
         continue;
       }
@@ -295,9 +284,8 @@ class Parser {
   Ref comparison() {
     Ref left = sum();
     for (;;) {
-      const bool sign =
-          is(TokenKind::sign) && (now().text == "==" || now().text == "!=" || now().text == "<" ||
-                                  now().text == ">" || now().text == "<=" || now().text == ">=");
+      static constexpr std::array<std::string_view, 6> kSigns = {"==", "!=", "<", ">", "<=", ">="};
+      const bool sign = is(TokenKind::sign) && std::ranges::find(kSigns, now().text) != kSigns.end();
       if (sign || is_word("in")) {
         take();
       } else if (is_word("not") && after().kind == TokenKind::name && after().text == "in") {
@@ -366,7 +354,7 @@ class Parser {
         strange = strange || part.strange;
       }
       const Ref value = add(Kind::constant, {}, std::move(text));
-      tree_.nodes[value].strange = strange;
+      nodes_[value].strange = strange;
       return value;
     }
     if (is(TokenKind::number)) {
@@ -380,32 +368,19 @@ class Parser {
       return value;
     }
     if (accept("[")) return elements("]");
-    if (accept("{")) return pairs();
+    if (accept("{")) return elements("}");
     broken();
   }
 
+  /// Reads the elements of a list, or of a dict if it ends with a brace.
   Ref elements(std::string_view end) {
     std::vector<Ref> parts;
-    while (!accept(end)) {
-      if (!parts.empty()) {
-        expect(",");
-        if (accept(end)) break;
-      }
+    each_until(end, [&] {
       parts.push_back(expression());
-    }
-    return add(Kind::list, std::move(parts));
-  }
-  Ref pairs() {
-    std::vector<Ref> parts;
-    while (!accept("}")) {
-      if (!parts.empty()) {
-        expect(",");
-        if (accept("}")) break;
-      }
-      parts.push_back(expression());
+      if (end != "}") return;
       expect(":");
       parts.push_back(expression());
-    }
+    });
     return add(Kind::list, std::move(parts));
   }
 
@@ -435,8 +410,8 @@ class Parser {
 
   Ref filters_of(Ref value) {
     for (;;) {
-      if (is_sign("|")) {
-        value = filter(value);
+      if (accept("|")) {
+        value = filter_call(value);
       } else if (is_word("is")) {
         value = test(value);
       } else if (is_sign("(")) {
@@ -464,15 +439,21 @@ class Parser {
     return parts[0];
   }
 
-  void arguments(std::vector<Ref>& children) {
-    expect("(");
-    bool first = true;
-    while (!accept(")")) {
+  /// Calls `one` for each of the parts between commas, up to `end`; a comma may follow the last.
+  template <typename One>
+  void each_until(std::string_view end, const One& one) {
+    for (bool first = true; !accept(end); first = false) {
       if (!first) {
         expect(",");
-        if (accept(")")) break;
+        if (accept(end)) return;
       }
-      first = false;
+      one();
+    }
+  }
+
+  void arguments(std::vector<Ref>& children) {
+    expect("(");
+    each_until(")", [&] {
       if (is_sign("*") || is_sign("**")) {
         take();
         children.push_back(add(Kind::spread, {expression()}));
@@ -483,7 +464,7 @@ class Parser {
       } else {
         children.push_back(expression());
       }
-    }
+    });
   }
   Ref call(Ref callee) {
     std::vector<Ref> children{callee};
@@ -495,10 +476,6 @@ class Parser {
     std::string full = name();
     while (accept(".")) full += "." + name();
     return full;
-  }
-  Ref filter(Ref value) {
-    expect("|");
-    return filter_call(value);
   }
   Ref filter_call(Ref value) {
     std::string which = dotted();
@@ -527,12 +504,12 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  TemplateTree tree_;
+  std::vector<TemplateNode> nodes_;
 };
 
 }  // namespace
 
-TemplateTree parse_template(std::string_view text) {
+std::vector<TemplateNode> parse_template(std::string_view text) {
   return Parser(template_tokens(text)).run();
 }
 

@@ -53,13 +53,7 @@ struct TemplateNode {
   bool strange = false;  // a constant with an escape that is not followed
 };
 
-struct TemplateTree {
-  std::vector<TemplateNode> nodes;
-  std::uint32_t root = 0;
-  bool has_tags = false;
-};
-
-/// BrokenTemplate or StrangeTemplate if there is no tree.
-TemplateTree parse_template(std::string_view text);
+/// The nodes of the tree, each after its children. BrokenTemplate or StrangeTemplate if there is no tree.
+std::vector<TemplateNode> parse_template(std::string_view text);
 
 }  // namespace msprobe::inspect

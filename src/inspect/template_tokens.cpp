@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "inspect/template_syntax.hpp"
+#include "support/ascii.hpp"
 #include "support/utf8.hpp"
 
 namespace msprobe::inspect {
@@ -15,14 +16,11 @@ namespace {
 using Token = TemplateToken;
 using TokenKind = TemplateToken::TokenKind;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 bool is_name_letter(char c) {
-  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return c == '_' || is_letter(c);
 }
 /// Python takes some of these for letters, and some for blanks.
 bool is_strange(char c) {

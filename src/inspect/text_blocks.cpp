@@ -47,4 +47,14 @@ bool is_named(std::string_view name, std::initializer_list<std::string_view> suf
   return std::ranges::any_of(suffixes, [&](std::string_view suffix) { return low.ends_with(suffix); });
 }
 
+bool has_word(std::string_view words, std::string_view word) {
+  if (word.find(' ') != std::string_view::npos) return false;
+  for (std::size_t at = words.find(word); at != std::string_view::npos; at = words.find(word, at + 1)) {
+    const bool begins = at == 0 || words[at - 1] == ' ';
+    const bool ends = at + word.size() == words.size() || words[at + word.size()] == ' ';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 }  // namespace msprobe::inspect

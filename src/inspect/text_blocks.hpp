@@ -27,4 +27,7 @@ void each_line(const ByteSource& file, const std::function<bool(std::uint64_t be
 /// Does the name of a file end so, in any case?
 bool is_named(std::string_view name, std::initializer_list<std::string_view> suffixes);
 
+/// Does the list of words, separated by blanks, contain the word?
+bool has_word(std::string_view words, std::string_view word);
+
 }  // namespace msprobe::inspect
