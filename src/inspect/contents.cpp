@@ -96,11 +96,7 @@ void ContentScanner::problem(const std::string& where, const std::string& messag
                             without_path(message, source_->name()));
 }
 
-void ContentScanner::look_for_archives() {
-  look_for_archives_in(source_, "", 0);
-}
-
-void ContentScanner::look_for_archives_in(const Source& bytes, const std::string& where, int depth) {
+void ContentScanner::look_for_archives(const Source& bytes, const std::string& where, int depth) {
   if (is_tar(*bytes)) problem(where, "it is also a tar archive, whose members are not inspected");
   const Source zip = appended_zip(bytes);
   if (zip == nullptr) return;
@@ -181,7 +177,7 @@ void ContentScanner::scan_member(const Source& member, std::string_view member_n
                                                         : PickleHint::none);
   if (elements || is_small_text(*member, name)) return;
   if (!is_pickle) look_at_other(*member, name, where);
-  look_for_archives_in(member, where, depth);
+  look_for_archives(member, where, depth);
 }
 
 void ContentScanner::look_at_array(const ByteSource& npy, const std::string& where) {

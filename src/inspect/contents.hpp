@@ -31,9 +31,10 @@ class ContentScanner {
   void scan_members(formats::Container container);
   /// Scans every member of each of the archives that make up the file.
   void scan_series(const std::vector<std::shared_ptr<const ByteSource>>& archives);
-  /// For a file that is something else by its first bytes: other programs search for archives at other
-  /// places.
-  void look_for_archives();
+  /// For a file, or a member at a depth, that is something else by its first bytes: other programs search for
+  /// archives at other places.
+  void look_for_archives(const std::shared_ptr<const ByteSource>& bytes, const std::string& where = "",
+                         int depth = 0);
   /// An array of an npz that could not be read as numbers.
   void scan_object_member(const archive::ZipReader& zip, const archive::ZipEntry& entry,
                           const std::string& where);
@@ -58,8 +59,6 @@ class ContentScanner {
   void scan_nested(const std::shared_ptr<const ByteSource>& zip, const std::string& where, int depth);
   void scan_member(const std::shared_ptr<const ByteSource>& member, std::string_view member_name,
                    const std::string& where, int depth);
-  void look_for_archives_in(const std::shared_ptr<const ByteSource>& bytes, const std::string& where,
-                            int depth);
 
   std::shared_ptr<const ByteSource> source_;
   PathFacts& facts_;

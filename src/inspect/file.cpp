@@ -122,7 +122,7 @@ class FileInspector {
         stream_of_pickles(container == Container::torch_legacy);
         break;
     }
-    if (!is_zip) contents_.look_for_archives();
+    if (!is_zip) contents_.look_for_archives(source_);
     if (is_rated()) look_for_other_readers(container);
     pickles_.tell_what_was_left_out();
   }
@@ -159,7 +159,7 @@ class FileInspector {
     if (tensors != nullptr) {
       file_.container = formats::container_name(Container::torch_legacy);
       // The tensor reader read the file to its last byte; everything after the pickles is storages.
-      const auto chain = pickles_.scan_read_chain(kLegacyPickles);
+      const auto chain = pickles_.scan_chain(*source_, 0, "", kLegacyPickles);
       if (!chain.failure.empty()) problem(chain.failure);
       describe_root(tensors->pickle());
       list(*tensors);

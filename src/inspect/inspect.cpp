@@ -42,11 +42,7 @@ void inspect_json(const std::string& path, const Options& options, PathFacts& fa
 
 /// Only JSON begins so; no tensor file does.
 bool begins_like_json(const std::string& path) {
-  const auto file = open_file(path);
-  if (file->size() == 0) return false;
-  std::byte first{};
-  file->read_at(0, std::span(&first, 1));
-  return first == std::byte{'{'};
+  return first_bytes(*open_file(path), 1) == "{";
 }
 
 }  // namespace

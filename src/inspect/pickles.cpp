@@ -33,7 +33,6 @@ using Source = std::shared_ptr<const ByteSource>;
 constexpr int kMostPickles = 10'000;
 // The limit for one file; dangerous globals may be twice as many.
 constexpr std::size_t kMostGlobals = 10'000;
-constexpr int kNoLimit = 0;
 
 bool names_importable(const PickleScan& scan) {
   return std::ranges::any_of(scan.globals, formats::is_importable);
@@ -67,16 +66,7 @@ void PickleFinder::problem(const std::string& message) {
 }
 
 PickleFinder::Chain PickleFinder::scan_chain(const ByteSource& source, std::uint64_t offset,
-                                             const std::string& where) {
-  return follow_chain(source, offset, where, kNoLimit);
-}
-
-PickleFinder::Chain PickleFinder::scan_read_chain(int count) {
-  return follow_chain(*source_, 0, "", count);
-}
-
-PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::uint64_t offset,
-                                               const std::string& where, int count) {
+                                             const std::string& where, int count) {
   Chain chain;
   const std::uint64_t begin = offset;
   std::set<std::tuple<std::string, std::string, bool, bool>> noted;
@@ -91,7 +81,7 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
   const auto hides = [&](const std::string& failure, std::uint64_t at) {
     if (!chain.failure.empty()) return;
     chain.failure = failure;
-    note_as_unknown(at, where);
+    file_.globals.push_back({"(not understood)", where, at, false, Rating::unknown});
   };
   int i = 0;
   for (; offset < source.size() && (count == kNoLimit || i < count); ++i) {
@@ -117,7 +107,8 @@ PickleFinder::Chain PickleFinder::follow_chain(const ByteSource& source, std::ui
       const formats::Pickle pickle = formats::load_pickle(source, offset, {.file_size = source_->size()});
       if (count == kNoLimit && i == 0 && where.empty())
         file_.holds = formats::kind_name(pickle.kind(pickle.root()));
-      note_numpy_objects(pickle, where);
+      const formats::NumpyFinding finding = formats::rate_numpy_objects(pickle);
+      if (finding.rating != Rating::ok) note_content(finding.what, where, finding.rating);
     } catch (const FormatError& error) {
       hides(error.what(), offset);
     }
@@ -145,17 +136,8 @@ void PickleFinder::note(const PickleGlobal& global, const std::string& where, bo
   file_.globals.push_back({global.full_name(), where, global.offset, global.called, rating});
 }
 
-void PickleFinder::note_numpy_objects(const formats::Pickle& pickle, const std::string& where) {
-  const formats::NumpyFinding finding = formats::rate_numpy_objects(pickle);
-  if (finding.rating != Rating::ok) note_content(finding.what, where, finding.rating);
-}
-
 void PickleFinder::note_content(std::string what, const std::string& where, Rating rating) {
   if (file_.contents.size() < kMostGlobals) file_.contents.push_back({std::move(what), where, rating});
-}
-
-void PickleFinder::note_as_unknown(std::uint64_t offset, const std::string& where) {
-  file_.globals.push_back({"(not understood)", where, offset, false, Rating::unknown});
 }
 
 void PickleFinder::tell_what_was_left_out() {

@@ -30,10 +30,11 @@ class PickleFinder {
     bool is_pickle = false;  // the first pickle is complete, or it names something that Python could import
     std::string failure;     // why there may be more than was found
   };
-  /// Scans consecutive pickles, from `offset` of `source` to its end.
-  Chain scan_chain(const ByteSource& source, std::uint64_t offset, const std::string& where);
-  /// Scans the first `count` pickles of the file, whose values another reader has read without an error.
-  Chain scan_read_chain(int count);
+  static constexpr int kNoLimit = 0;
+  /// Scans consecutive pickles, from `offset` of `source` to its end. `count`: only so many, whose values
+  /// another reader has read without an error.
+  Chain scan_chain(const ByteSource& source, std::uint64_t offset, const std::string& where,
+                   int count = kNoLimit);
   /// For a file that begins with a number: the number may be chosen so that Python reads the file as a
   /// pickle, too.
   void look_for_second_face();
@@ -49,14 +50,11 @@ class PickleFinder {
 
  private:
   void problem(const std::string& message);
-  Chain follow_chain(const ByteSource& source, std::uint64_t offset, const std::string& where, int count);
   /// Could one of the pickles from `offset` on name something that Python has?
   bool may_act(const ByteSource& bytes, std::uint64_t offset, PickleHint hint) const;
   /// `initialized`: the pickle calls the class with its initialiser.
   void note(const formats::PickleGlobal& global, const std::string& where, bool initialized);
   void note_content(std::string what, const std::string& where, Rating rating);
-  void note_numpy_objects(const formats::Pickle& pickle, const std::string& where);
-  void note_as_unknown(std::uint64_t offset, const std::string& where);
 
   std::shared_ptr<const ByteSource> source_;
   PathFacts& facts_;

@@ -26,17 +26,8 @@ constexpr std::size_t kMostTypes = 200;
 std::string direction_name(std::string_view name) {
   const auto parsed = dump::parse_entry_name(name);
   if (!parsed) return "other";
-  switch (parsed->direction) {
-    case dump::Direction::forward:
-      return "forward";
-    case dump::Direction::backward:
-      return "backward";
-    case dump::Direction::parameters_grad:
-      return "parameters_grad";
-    case dump::Direction::debug:
-      break;
-  }
-  return "debug";
+  constexpr const char* kNames[] = {"forward", "backward", "parameters_grad", "debug"};
+  return kNames[static_cast<std::size_t>(parsed->direction)];
 }
 
 class RankInspector {
@@ -140,9 +131,8 @@ std::vector<std::string> missing_ranks(const dump::StepDump& step, const std::se
     return std::ranges::any_of(step.ranks, [&](const dump::RankDump& rank) { return rank.number == number; });
   };
   for (std::int64_t number = 0; number <= std::min(*all.rbegin(), kMostRanks); ++number) {
-    if (step.ranks.size() > 1 || all.size() > 1) {
-      if (!has(number)) missing.push_back("rank" + std::to_string(number));
-    }
+    if ((step.ranks.size() > 1 || all.size() > 1) && !has(number))
+      missing.push_back("rank" + std::to_string(number));
   }
   return missing;
 }
