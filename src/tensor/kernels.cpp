@@ -90,8 +90,9 @@ void count_nonfinite(const T* x, std::size_t n, SideState<T>* state) {
   });
 }
 
-template <typename T>
-bool side(const T* x, std::size_t n, SideState<T>* state) {
+/// The extrema; with kCounts also the counts of small numbers, and returns that of finite ones.
+template <bool kCounts, typename T>
+inline UInt64 extrema_and_counts(const T* x, std::size_t n, SideState<T>* state) {
   UInt64 finite_count = 0;
   const T limit = state->small;
   each_group<kWidth<T>, kUnroll<T>>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
@@ -105,12 +106,14 @@ bool side(const T* x, std::size_t n, SideState<T>* state) {
     for (std::size_t row = 0; row < rows; ++row) {
       for (int u = 0; u < U; ++u) {
         const V v = load<T, N>(x + at + row * kLanes + u * N);
-        const V size = magnitude<T, N>(v);
         max[u] = greater_of(v, max[u]);
         min[u] = lesser_of(v, min[u]);
-        zero -= size == 0;
-        small -= size < limit;
-        finite -= size <= Traits<T>::kMax;
+        if constexpr (kCounts) {
+          const V size = magnitude<T, N>(v);
+          zero -= size == 0;
+          small -= size < limit;
+          finite -= size <= Traits<T>::kMax;
+        }
       }
     }
     for (int u = 0; u < U; ++u) {
@@ -122,32 +125,19 @@ bool side(const T* x, std::size_t n, SideState<T>* state) {
     state->below_small += total<T, N>(small) - zeros;
     finite_count += total<T, N>(finite);
   });
-  if (finite_count == n) return false;
+  return finite_count;
+}
+
+template <typename T>
+bool side(const T* x, std::size_t n, SideState<T>* state) {
+  if (extrema_and_counts<true>(x, n, state) == n) return false;
   count_nonfinite(x, n, state);
   return true;
 }
 
 template <typename T>
 void extrema(const T* x, std::size_t n, SideState<T>* state) {
-  each_group<kWidth<T>, kUnroll<T>>(n, [&]<int N, int U>(std::size_t at, std::size_t rows, std::size_t lane) {
-    using V = Vector<T, N>;
-    V max[U], min[U];
-    for (int u = 0; u < U; ++u) {
-      max[u] = load<T, N>(state->max + lane + u * N);
-      min[u] = load<T, N>(state->min + lane + u * N);
-    }
-    for (std::size_t row = 0; row < rows; ++row) {
-      for (int u = 0; u < U; ++u) {
-        const V v = load<T, N>(x + at + row * kLanes + u * N);
-        max[u] = greater_of(v, max[u]);
-        min[u] = lesser_of(v, min[u]);
-      }
-    }
-    for (int u = 0; u < U; ++u) {
-      store<N>(state->max + lane + u * N, max[u]);
-      store<N>(state->min + lane + u * N, min[u]);
-    }
-  });
+  extrema_and_counts<false>(x, n, state);
 }
 
 template <typename T>
