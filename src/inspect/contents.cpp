@@ -79,6 +79,15 @@ bool is_exported_program(const ByteSource& member, std::string_view name) {
          (name.ends_with("archive_format") && starts_with(member, "pt2"));
 }
 
+/// joblib unpacks these two formats without being asked. The first two bytes of zlib are a method, a window
+/// of 32 KiB and a checksum (RFC 1950); the first bytes of lzma are its usual settings (the .lzma format).
+bool is_packed_without_magic(const ByteSource& bytes) {
+  const std::string start = first_bytes(bytes, 3);
+  if (start.size() < 3) return false;
+  const unsigned zlib = static_cast<unsigned char>(start[0]) * 256U + static_cast<unsigned char>(start[1]);
+  return (start[0] == 'x' && zlib % 31 == 0) || start == std::string_view("\x5d\0\0", 3);
+}
+
 }  // namespace
 
 ContentScanner::ContentScanner(Source source, PathFacts& facts, PickleFinder& pickles, bool rates)
@@ -195,19 +204,6 @@ void ContentScanner::scan_object_member(const archive::ZipReader& zip, const arc
     // The caller has reported already that the member cannot be read.
   }
 }
-
-namespace {
-
-/// joblib unpacks these two formats without being asked. The first two bytes of zlib are a method, a window
-/// of 32 KiB and a checksum (RFC 1950); the first bytes of lzma are its usual settings (the .lzma format).
-bool is_packed_without_magic(const ByteSource& bytes) {
-  const std::string start = first_bytes(bytes, 3);
-  if (start.size() < 3) return false;
-  const unsigned zlib = static_cast<unsigned char>(start[0]) * 256U + static_cast<unsigned char>(start[1]);
-  return (start[0] == 'x' && zlib % 31 == 0) || start == std::string_view("\x5d\0\0", 3);
-}
-
-}  // namespace
 
 void ContentScanner::look_at_other(const ByteSource& bytes, std::string_view name, const std::string& where) {
   if (const std::string code = code_kind(bytes, name); !code.empty())

@@ -69,22 +69,18 @@ class FileInspector {
       return;
     }
     file_.container = formats::container_name(container);
-    bool is_zip = false;
     switch (container) {
       case Container::npz:
       case Container::torch_zip:
-        is_zip = true;
         contents_.scan_members(container);
         // The pickles alone determine the rating of a PyTorch archive, whether or not it makes tensors.
         if (options_ != nullptr) tensors();
         break;
       case Container::torchscript:
-        is_zip = true;
         contents_.scan_members(container);
         problem("a TorchScript archive: it contains code, which is not inspected");
         break;
       case Container::other_zip:
-        is_zip = true;
         contents_.scan_members(container);
         if (!file_.has_pickle && facts_.problems.empty() && options_ != nullptr)
           problem("a zip archive, but not one of PyTorch or NumPy");
@@ -122,6 +118,8 @@ class FileInspector {
         stream_of_pickles(container == Container::torch_legacy);
         break;
     }
+    const bool is_zip = container == Container::npz || container == Container::torch_zip ||
+                        container == Container::torchscript || container == Container::other_zip;
     if (!is_zip) contents_.look_for_archives(source_);
     if (is_rated()) look_for_other_readers(container);
     pickles_.tell_what_was_left_out();

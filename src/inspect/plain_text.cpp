@@ -103,15 +103,9 @@ bool has_section(std::string_view text) {
 
 bool is_for_people(std::string_view name) {
   const std::string base = lower_case(name.substr(name.rfind('/') + 1));
-  return base.ends_with(".jinja") || base.ends_with(".jinja2") || base.ends_with(".md") ||
-         base.ends_with(".markdown") || base.ends_with(".rst") || base.ends_with(".tex") ||
-         base.ends_with(".bib") || base.starts_with("readme") || base.starts_with("license") ||
-         base.starts_with("changelog") || base.starts_with("vocab") || base.starts_with("merges");
-}
-
-bool is_template(std::string_view name) {
-  const std::string low = lower_case(name);
-  return low.ends_with(".jinja") || low.ends_with(".jinja2");
+  return is_named(base, {".jinja", ".jinja2", ".md", ".markdown", ".rst", ".tex", ".bib"}) ||
+         base.starts_with("readme") || base.starts_with("license") || base.starts_with("changelog") ||
+         base.starts_with("vocab") || base.starts_with("merges");
 }
 
 }  // namespace
@@ -158,7 +152,7 @@ std::vector<ContentFacts> rate_text(const ByteSource& file, std::string_view nam
       break;
   }
   std::vector<ContentFacts> found;
-  if (auto finding = rate_template(text, kind == TextKind::prose && !is_template(name)))
+  if (auto finding = rate_template(text, kind == TextKind::prose && !is_named(name, {".jinja", ".jinja2"})))
     found.push_back({std::move(finding->what), "", finding->rating});
   if (kind != TextKind::other) {
     if (kind == TextKind::prose && !is_for_people(name) && may_be_mako(text))

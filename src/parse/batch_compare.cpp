@@ -174,9 +174,7 @@ class BatchComparison {
     const Errors errors = largest_errors(left, right);
     const DTypeKind kind = tensor::info(left.dtype).kind;
     const bool whole = kind == DTypeKind::integer || kind == DTypeKind::boolean;
-    const auto number = [&](double value) {
-      return whole ? python_repr(value) : formats::number_text(value, left.dtype);
-    };
+    const auto number = [&](double value) { return formats::number_text(value, left.dtype); };
     out_.write(fmt::format(
         "{},{},{},{},{},{},{}\r\n", field(left_name), field(right_name),
         number(formats::statistics_of(left).mean()), number(formats::statistics_of(right).mean()),

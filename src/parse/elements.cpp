@@ -121,15 +121,12 @@ std::string specification(const StoredTensor& tensor, const std::string& path) {
   if (tensor.numel() == 0) throw FormatError(display(path), "the data is empty");
   tensor::Statistics statistics = formats::statistics_of(tensor);
   if (statistics.nan > 0) statistics.max = statistics.min = std::numeric_limits<double>::quiet_NaN();
-  const DTypeKind kind = tensor::info(tensor.dtype).kind;
-  const bool whole = kind == DTypeKind::integer || kind == DTypeKind::boolean;
-  const std::string mean =
-      whole ? python_repr(statistics.mean()) : formats::number_text(statistics.mean(), tensor.dtype);
   const auto range = formats::integer_range(tensor.dtype, statistics);
   return fmt::format("[Shape: {}] [Dtype: {}] [Max: {}] [Min: {}] [Mean: {}]", tuple_text(tensor.shape),
                      tensor::info(tensor.dtype).name,
                      range ? range->max : extremum_text(statistics.max, tensor),
-                     range ? range->min : extremum_text(statistics.min, tensor), mean);
+                     range ? range->min : extremum_text(statistics.min, tensor),
+                     formats::number_text(statistics.mean(), tensor.dtype));
 }
 
 bool save_as_text(const StoredTensor& tensor, const std::string& path) {
