@@ -361,9 +361,9 @@ void TrainingRule::compare_lost() {
   const std::set<std::string> golden_known = names_of(golden_, golden_training_);
   double largest = 0;
   for (const auto& [name, norm] : theirs) largest = std::isfinite(norm) ? std::max(largest, norm) : largest;
-  const auto norm_in = [](const std::map<std::string, double>& norms, const std::string& name) {
-    const auto found = norms.find(name);
-    return found == norms.end() ? 0 : found->second;
+  const auto norm_in = [](const std::map<std::string, double>& of, const std::string& name) {
+    const auto found = of.find(name);
+    return found == of.end() ? 0 : found->second;
   };
   std::vector<std::string> here;  // the names of parameters whose gradient this run alone has
   std::vector<std::string> there;
