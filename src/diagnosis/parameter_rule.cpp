@@ -349,7 +349,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     // types (hidden 256, four layers, Adam) the second step of single matrices differed by half of the step.
     const bool is_buffer = item.requires_grad == dump::RequiresGrad::no && !is_half(history_.coarsest);
     const double flips = is_buffer ? 0
-                                   : step.golden * (is_vector                    ? kMargin
+                                   : step.golden * (is_vector                    ? kMargin + kHalf
                                                     : is_half(history_.coarsest) ? kHalf
                                                                                  : kMargin / 8);
     // A running statistic follows what came in before.
