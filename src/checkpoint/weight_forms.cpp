@@ -39,10 +39,10 @@ bool is_second_choice(std::string_view name) {
 
 /// Files of a training program that hold no parameters, by the head of their names.
 bool is_state_file(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kHeads = {"optim",         "extra_state", "scheduler",
-                                                      "random_states", "rng_state",   "training_args",
-                                                      "trainer_st",    "scaler"};
-  return std::ranges::any_of(kHeads, [&](std::string_view head) { return name.starts_with(head); });
+  constexpr std::array<std::string_view, 8> kStateHeads = {"optim",         "extra_state", "scheduler",
+                                                           "random_states", "rng_state",   "training_args",
+                                                           "trainer_st",    "scaler"};
+  return std::ranges::any_of(kStateHeads, [&](std::string_view head) { return name.starts_with(head); });
 }
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> suffixes) {
