@@ -2,11 +2,11 @@
 #include "code_mapping/mapping.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <ranges>
 
 #include "report/writers.hpp"
 #include "sheets/csv_rows.hpp"
@@ -29,12 +29,15 @@ constexpr std::string_view kCode = "Code Stack";
 constexpr std::string_view kScope = "Scope Name";
 
 std::string code_of(const std::vector<const IrNode*>& nodes) {
-  const auto lines = [](const IrNode* node) { return fmt::format("{}", fmt::join(node->lines, "\n")); };
-  return fmt::format("{}", fmt::join(std::views::transform(nodes, lines), "\n"));
+  std::vector<std::string> code;
+  for (const IrNode* node : nodes) code.push_back(fmt::format("{}", fmt::join(node->lines, "\n")));
+  return fmt::format("{}", fmt::join(code, "\n"));
 }
 
 std::string scopes_of(const std::vector<const IrNode*>& nodes) {
-  return fmt::format("{}", fmt::join(std::views::transform(nodes, &IrNode::scope), "\n"));
+  std::vector<std::string_view> scopes;
+  for (const IrNode* node : nodes) scopes.push_back(node->scope);
+  return fmt::format("{}", fmt::join(scopes, "\n"));
 }
 
 std::string canonical(const std::string& path) {
