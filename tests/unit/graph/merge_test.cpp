@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/merge/merge_steps.hpp"
 #include "graph/merge/merge_graph.hpp"
+#include "graph/merge/merge_steps.hpp"
 #include "graph/merge/parallel_plan.hpp"
 #include "support/error.hpp"
 #include "unit/support/complaint.hpp"
