@@ -28,7 +28,7 @@ struct ModelSplit {
   std::size_t ranks() const { return tp * pp * dp; }
 };
 
-/// What a rank with these coordinates writes.
+/// The files that a rank with these coordinates writes.
 class RankFiles {
  public:
   RankFiles(Facts& facts, const ModelSplit& split, std::size_t rank)

@@ -22,7 +22,7 @@
 namespace msprobe::precheck {
 namespace {
 
-/// Of a shape that asks for more, no more than this is made: the disk is full then.
+/// A shape may ask for more than this; the disk is full then.
 constexpr rlim_t kMostArguments = 1 << 20;
 
 SharedFile small_file() {

@@ -127,7 +127,7 @@ TEST_CASE("what counts as a finding") {
   CHECK(report_of({result_of("a", PairStatus::shapes_differ)}).any_different());
   CHECK(report_of({result_of("a", PairStatus::only_first)}).any_missing());
   CHECK(report_of({result_of("a", PairStatus::only_first)}).any_different());
-  // What is computed from the configuration need not be there.
+  // The program computes these values from the configuration, so they may be missing.
   CHECK(report_of({result_of("rotary_emb.inv_freq", PairStatus::only_first)}).any_missing());
   CHECK(!report_of({result_of("rotary_emb.inv_freq", PairStatus::only_first)}).any_unequal());
 }

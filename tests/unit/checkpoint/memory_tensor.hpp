@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters whose elements lie in memory.
+// Parameters with their elements in memory.
 #pragma once
 
 #include <cstring>

@@ -219,7 +219,7 @@ TEST_CASE("complex elements are counted and named as elements") {
 }
 
 TEST_CASE("a side that is the other one rounded") {
-  // 1 + 2^-9 lies between two bfloat16 numbers, 1 + 2^-8 halfway: to the even one.
+  // 1 + 2^-9 is between two bfloat16 numbers; 1 + 2^-8 is halfway and goes to the even one.
   const Parameter wide = in_memory<float>(DType::float32, {4}, {1.001953125F, 1.00390625F, -3.4e38F, 1e-40F});
   const auto narrow = [](std::vector<std::uint16_t> bits) {
     return in_memory<std::uint16_t>(DType::bfloat16, {4}, bits);
@@ -261,7 +261,7 @@ TEST_CASE("the fast ways of rounding are those of the general one") {
     std::uint32_t bits = 0;
     std::memcpy(&bits, &rounded, sizeof bits);
     bfloat.push_back(static_cast<std::uint16_t>(bits >> 16));
-    // Sign, exponent and the ten digits behind it, as the standard has them.
+    // The standard has a sign, an exponent and ten digits.
     const double value = rounded_to(wide[i], DType::float16);
     const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
     const double size_of = std::fabs(value);

@@ -50,7 +50,7 @@ bool has_temporary(const std::string& folder) {
   return false;
 }
 
-/// Whatever the order of its members: in their order they are looked for one by one.
+/// Sorts the members, because their order does not matter and a list would be searched one by one.
 nlohmann::json sorted(const Recording& recording, const std::string& file) {
   return nlohmann::json::parse(read_file(recording.path(file)));
 }
@@ -81,7 +81,7 @@ TEST_CASE("a process that is killed leaves whole files that lack at most the las
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      // A session of its own: that of the parent records nothing here.
+      // The child makes its own session, because that of the parent records nothing here.
       const Json config = {{"level", "mix"}, {"dump_path", recording.folder.path()}, {"risk_level", "ALL"}};
       msprobe_session* session = nullptr;
       if (msprobe_session_open(nullptr, config.dump().c_str(), nullptr, &session) != MSPROBE_OK) ::_exit(1);
