@@ -7,7 +7,6 @@
 #include "diagnosis/limits.hpp"
 #include "dump/names.hpp"
 #include "dump/side.hpp"
-#include "pairing/item_partners.hpp"
 #include "support/parallel.hpp"
 
 namespace msprobe::diagnosis {
@@ -79,7 +78,7 @@ bool is_truth(const Side& side, const Item& item) {
 
 ItemErrors::ItemErrors(const measuring::MeasuredRank& rank, const measuring::StatisticsPrecision& precision,
                        bool lazily, const MeasureEntry& measure_entry)
-    : golden_item(pairing::pair_items(rank.target, rank.golden, *rank.alignment)),
+    : golden_item(rank.alignment->golden_item_of),
       loss_scale(diagnosis::loss_scale(rank.target, rank.golden, *rank.alignment, golden_item)),
       rank_(rank),
       precision_(precision),

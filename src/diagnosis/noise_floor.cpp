@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "pairing/alignment.hpp"
-#include "pairing/item_partners.hpp"
 
 namespace msprobe::diagnosis {
 namespace {
@@ -20,7 +19,7 @@ class ThirdDump final : public NoiseFloor {
       : golden_(golden),
         python_(python),
         third_(dump::load_side(third, {.stacks = false, .stack_json = {}})),
-        partners_(pairing::pair_items(golden_, third_, pairing::align(golden_, third_))) {}
+        partners_(pairing::align(golden_, third_).golden_item_of) {}
 
   diagnosis::Noise operator()(std::uint32_t golden_item) const override {
     if (partners_[golden_item] == pairing::kNone) return {};

@@ -32,6 +32,7 @@ struct DiagnosisOptions {
   std::set<Rule> without;   // rules that are turned off, to measure what each contributes
   std::string noise_floor;  // a third dump, or results of free_benchmark; empty: not given
   bool first = false;       // stop at the first certain evidence and leave out the later entries
+  bool two_code_bases = false;  // as are_two_code_bases() finds
 };
 
 /// Max, Min, Mean and Norm of a parameter; NaN where one is not recorded.

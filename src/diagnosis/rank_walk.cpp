@@ -337,7 +337,7 @@ RankDiagnosis diagnose(const measuring::MeasuredRank& rank, const DiagnosisOptio
                        const diagnosis::NoiseFloor* noise, const MeasureEntry& measure_entry) {
   FileReading reading(rank, past.before.get(), noise, framework_frames);
   if (!past.history.precision) past.history.precision = rank.precision;
-  if (are_two_code_bases(rank)) return diagnose_code_bases(rank, framework_frames, past.history);
+  if (options.two_code_bases) return diagnose_code_bases(rank, framework_frames, past.history);
   const bool layouts = are_two_layouts(rank);
   History before;
   if (layouts || past.history.steps == 0) before = past.history;

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "dump/names.hpp"
+#include "pairing/item_partners.hpp"
 #include "pairing/moved_terms.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
@@ -577,6 +578,7 @@ Alignment align(const Side& target, const Side& golden, const ConstructTable* ta
                 const ConstructTable* golden_construct) {
   Alignment alignment = EntryAligner(target, golden, target_construct, golden_construct).run();
   check_inverse(alignment);
+  alignment.golden_item_of = pair_items(target, golden, alignment);
   return alignment;
 }
 

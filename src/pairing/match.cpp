@@ -10,7 +10,6 @@
 #include "dump/names.hpp"
 #include "dump/operation_names.hpp"
 #include "pairing/alignment.hpp"
-#include "pairing/item_partners.hpp"
 #include "pairing/join.hpp"
 #include "pairing/layer_mapping.hpp"
 #include "pairing/mapping_file.hpp"
@@ -260,7 +259,7 @@ class Matcher {
     };
     const auto alignment = std::make_shared<const pairing::Alignment>(
         pairing::align(target_, golden_, table(constructs_.target), table(constructs_.golden)));
-    const std::vector<std::uint32_t> partners = pairing::pair_items(target_, golden_, *alignment);
+    const std::vector<std::uint32_t>& partners = alignment->golden_item_of;
     std::vector<Pair> pairs;
     pairs.reserve(partners.size());
     for (std::uint32_t t = 0; t < partners.size(); ++t) {

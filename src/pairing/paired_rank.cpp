@@ -3,6 +3,8 @@
 
 #include <unordered_map>
 
+#include "pairing/item_partners.hpp"
+
 namespace msprobe::pairing {
 namespace {
 
@@ -30,6 +32,7 @@ pairing::Alignment alignment_of_rows(const PairedRank& rank) {
       pair(i, found->second);
   }
   check_inverse(alignment);
+  alignment.golden_item_of = pair_items(rank.target, rank.golden, alignment);
   alignment.golden_only = pairing::golden_only_of(alignment.target_of);
   return alignment;
 }

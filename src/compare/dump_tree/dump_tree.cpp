@@ -259,8 +259,9 @@ verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& optio
     pairing::align_entries(rank, mapped);
   }
   // Tensors may have their elements in another order, and processes that share work pair tensors by name.
-  const bool by_content = past != nullptr && !mapped && rank.mode == Mode::statistics && !rank.target_joins &&
-                          !rank.golden_joins && !options.backend && diagnosis::are_two_code_bases(rank);
+  const bool two_code_bases = past != nullptr && diagnosis::are_two_code_bases(rank);
+  const bool by_content = two_code_bases && !mapped && rank.mode == Mode::statistics && !rank.target_joins &&
+                          !rank.golden_joins && !options.backend;
   if (by_content) pair_rows_by_content(rank);
   std::optional<measuring::TensorRows> tensors;
   if (rank.mode == Mode::tensor) tensors.emplace(rank, bytes);
@@ -277,6 +278,7 @@ verdict::RankResult compare_ranks(const RankPair& pair, const RankOptions& optio
   const auto diagnosed = [&] {
     const Stage stage(stage_of(pair, "diagnosed"));
     diagnosis::DiagnosisOptions asked = options.diagnosis;
+    asked.two_code_bases = two_code_bases;
     // The inputs of an operation of the merged ranks as a whole were not recorded.
     if (pair.merged) asked.replay = diagnosis::ReplayMode::never;
     return std::make_shared<const diagnosis::RankDiagnosis>(diagnosis::diagnose(

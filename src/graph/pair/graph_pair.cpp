@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "diagnosis/other_code.hpp"
 #include "graph/pair/item_pairs.hpp"
 #include "graph/pair/release8.hpp"
 #include "graph/pair/result_members.hpp"
@@ -290,6 +291,7 @@ void GraphPair::compare_items(const pairing::Rules& rules, diagnosis::RankHistor
   if (past == nullptr) return;
   pairing::align_entries(result_, options_.pairing != NodePairing::automatic);
   diagnosis::DiagnosisOptions diagnosis;
+  diagnosis.two_code_bases = diagnosis::are_two_code_bases(result_);
   // No rank recorded the whole inputs of a merged operation, so none can be replayed.
   const bool merged = result_.target_joins || result_.golden_joins;
   if (merged) diagnosis.replay = diagnosis::ReplayMode::never;

@@ -16,7 +16,6 @@
 
 #include "compare/sinks/summary.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
-#include "pairing/item_partners.hpp"
 #include "report/page.hpp"
 #include "unit/compare/dumps.hpp"
 #include "unit/support/scratch_directory.hpp"
@@ -258,8 +257,7 @@ TEST_CASE("an entry of golden alone is not the target's of the same name") {
   const auto alignment = std::make_shared<pairing::Alignment>(pairing::align(result.target, result.golden));
   REQUIRE(alignment->golden_only.size() == 1);
   result.alignment = alignment;
-  const auto partners = pairing::pair_items(result.target, result.golden, *alignment);
-  for (pairing::Pair& row : result.rows) row.golden = partners[row.target];
+  for (pairing::Pair& row : result.rows) row.golden = alignment->golden_item_of[row.target];
   give_diagnosis(result);
   const PackedRank packed = pack_rank(RankRows::of(result));
   const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "diagnosis/rank_walk.hpp"
-#include "pairing/item_partners.hpp"
 #include "unit/diagnosis/dumps.hpp"
 
 namespace msprobe::diagnosis::testing {
@@ -112,7 +111,7 @@ inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure
   rank.alignment =
       std::make_shared<const pairing::Alignment>(pairing::align(rank.target, rank.golden, modules, modules));
   rank.precision = std::make_shared<const measuring::StatisticsPrecision>(
-      rank.target, rank.golden, pairing::pair_items(rank.target, rank.golden, *rank.alignment));
+      rank.target, rank.golden, rank.alignment->golden_item_of);
   rank.target_construct = construct;
   if (configure) configure(asked);
   history.precision = history.precision ? history.precision : rank.precision;
@@ -129,7 +128,7 @@ inline RankDiagnosis diagnosed(const Two& two, const Configure& configure = {},
 inline void with_tensors(Asked& asked) {
   measuring::MeasuredRank& rank = asked.rank;
   rank.mode = measuring::Mode::tensor;
-  const std::vector<std::uint32_t> golden = pairing::pair_items(rank.target, rank.golden, *rank.alignment);
+  const std::vector<std::uint32_t>& golden = rank.alignment->golden_item_of;
   for (std::uint32_t i = 0; i < golden.size(); ++i) {
     rank.rows.push_back({.target = i, .golden = golden[i]});
     measuring::TensorMetrics& metrics = rank.metrics.emplace_back();

@@ -10,7 +10,6 @@
 
 #include "diagnosis/other_code.hpp"
 #include "diagnosis/rank_diagnosis.hpp"
-#include "pairing/item_partners.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::recorders_test {
@@ -42,7 +41,7 @@ double norm_tolerance(const Two& two) {
   const Side target = two.target.side();
   const Side golden = two.golden.side();
   const measuring::StatisticsPrecision precision(
-      target, golden, pairing::pair_items(target, golden, pairing::align(target, golden)));
+      target, golden, pairing::align(target, golden).golden_item_of);
   const auto last = [](const Side& side) -> const dump::Item& {
     const dump::Api& api = side.apis.back();
     return side.items[api.first + api.count - 1];

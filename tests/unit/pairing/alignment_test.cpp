@@ -302,7 +302,7 @@ TEST_CASE("items are paired by their place in the entry") {
   other.forward("Torch.add.0.forward", {tensor(1)}, {tensor(3), tensor(5)}, {named("alpha", tensor(4))});
   const Side target = one.side();
   const Side golden = other.side();
-  const auto items = pair_items(target, golden, align(target, golden));
+  const auto items = align(target, golden).golden_item_of;
   std::map<std::string, std::string> names;
   for (std::uint32_t i = 0; i < items.size(); ++i) names[item_name(target, i)] = item_name(golden, items[i]);
   CHECK(names["Torch.add.0.forward.input.0"] == "Torch.add.0.forward.input.0");
@@ -320,7 +320,7 @@ TEST_CASE("a keyword argument with a data file is the one without") {
   other.forward("Torch.sum.0.forward", {tensor(1)}, {tensor(3)}, {named("other", tensor(1, "[2]"))});
   const Side target = one.side();
   const Side golden = other.side();
-  const auto items = pair_items(target, golden, align(target, golden));
+  const auto items = align(target, golden).golden_item_of;
   CHECK(items == std::vector<std::uint32_t>{0, 1, 2});
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("items follow entries of other names") {
   unary(other, "Torch.exp", 0);
   const Side target = one.side();
   const Side golden = other.side();
-  CHECK(pair_items(target, golden, align(target, golden)) == std::vector<std::uint32_t>{0, 1});
+  CHECK(align(target, golden).golden_item_of == std::vector<std::uint32_t>{0, 1});
 }
 
 }  // namespace msprobe::pairing::alignment_test

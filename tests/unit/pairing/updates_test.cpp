@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of an optimizer pair by the parameter that they are about.
 #include "pairing/updates.hpp"
-#include "pairing/item_partners.hpp"
 
 #include <doctest/doctest.h>
 
@@ -203,7 +202,7 @@ TEST_CASE("lists of parameters") {
   };
   const Side target = lists({kB, kA});
   const Side golden = lists({kA, kB});
-  const auto items = pair_items(target, golden, align(target, golden));
+  const auto items = align(target, golden).golden_item_of;
   std::map<std::string, std::string> pairs;
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     if (items[i] != kNone)
