@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "diagnosis/amplification.hpp"
 #include "diagnosis/left_values.hpp"
 #include "diagnosis/recorders.hpp"
 #include "diagnosis/run_outputs.hpp"
@@ -126,7 +127,7 @@ void OneSidedRuns::join_run(bool is_target, std::uint32_t api) {
   const Side& side = is_target ? target_ : golden_;
   std::vector<std::uint32_t>& calls = is_target ? run.target : run.golden;
   if (calls.size() < kShownOfRun) calls.push_back(api);
-  run.u = std::max(run.u, coarsest_of(side, api));
+  run.u = std::hypot(run.u, rounding_of(side, api));  // independent roundings add as squares
   run.exchanges = run.exchanges || pairing::is_communication(side.parsed_name(api).operation());
   (is_target ? run_of_target_ : run_of_golden_)[api] = static_cast<std::uint32_t>(runs_.size() - 1);
 }

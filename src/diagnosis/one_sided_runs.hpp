@@ -36,7 +36,7 @@ class OneSidedRuns : WalkRule {
     std::uint64_t order = 0;
     double error = 0;        // largest error before it
     unsigned looks = 0;      // number of later entries that may still show its effect
-    double u = 0;            // unit roundoff of the coarsest of it and of those so far
+    double u = 0;            // what the roundings of its calls, or of an entry so far, leave in its result
     bool exchanges = false;  // between ranks: it has an effect where a call takes its results
     bool supposed = false;   // unrecorded code must have handed on its results to where they show
     bool consumed = false;

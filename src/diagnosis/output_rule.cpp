@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "diagnosis/amplification.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/side.hpp"
 #include "pairing/roles.hpp"
@@ -49,61 +50,11 @@ bool OutputRule::is_square(const EntryPair& entry) const {
   return false;
 }
 
-/// The factor by which the operation may enlarge an error of its inputs, from the sizes of its inputs and
-/// outputs.
+/// The factor by which the operation may enlarge an error of its inputs.
 double OutputRule::amplification(const EntryPair& entry) const {
   // The square of 1 + e is off by 2 e + e^2, which is more where a gradient is nothing but noise.
   if (is_square(entry)) return std::min(2 + entry.e_in, kFar);
-  if (entry.nature != Nature::sum && entry.nature != Nature::total && entry.nature != Nature::mean &&
-      entry.nature != Nature::exponential && entry.nature != Nature::normalising)
-    return 1;
-  double in = 0;
-  double extreme = 0;
-  double out = 0;
-  double elements_in = 1;
-  double elements_out = 1;
-  double mean = 0;
-  for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
-    const Item& item = golden_.items[i];
-    if (!item.is_tensor || unit_roundoff(golden_.text(item.dtype)) == 0) continue;
-    const double norm = std::abs(number_of(golden_, item, dump::kNorm));
-    if (!std::isfinite(norm)) continue;
-    const double n = static_cast<double>(std::max<std::uint64_t>(elements_of(golden_.text(item.shape)), 1));
-    if (item.state == State::output && out == 0) {
-      out = norm;
-      elements_out = n;
-    } else if (item.state == State::input && in == 0) {
-      elements_in = n;
-      mean = number_of(golden_, item, dump::kMean);
-    }
-    if (item.state != State::input) continue;
-    in = std::max(in, norm * std::sqrt(std::max(1.0, elements_in / n)));
-    extreme = std::max({extreme, std::abs(number_of(golden_, item, dump::kMax))});
-  }
-  double factor = 1;
-  switch (entry.nature) {
-    case Nature::sum:
-      if (out > 0) factor = in * std::sqrt(std::max(1.0, elements_out / elements_in)) / out;
-      break;
-    case Nature::total:
-      if (out > 0) factor = in / out;
-      break;
-    case Nature::mean:
-      if (out > 0) factor = in / out / std::max(1.0, elements_in / elements_out);
-      break;
-    case Nature::exponential:
-      factor = std::min(extreme, kFar);
-      break;
-    case Nature::normalising: {
-      const double square = in * in / elements_in;
-      const double variance = square - mean * mean;
-      factor = variance > 0 ? std::sqrt(square / variance) : 1;
-      break;
-    }
-    default:
-      break;
-  }
-  return std::isfinite(factor) ? std::clamp(factor, 1.0, kFar) : 1.0;
+  return diagnosis::amplification(golden_, entry.golden, entry.nature);
 }
 
 /// The error of an output. A sum that is exactly zero on one side has cancelled: what is left on the other is

@@ -29,9 +29,9 @@ enum class ReplayMode : std::uint8_t { never, suspects, all };
 struct DiagnosisOptions {
   bool wanted = true;
   ReplayMode replay = ReplayMode::suspects;
-  std::set<Rule> without;   // rules that are turned off, to measure what each contributes
-  std::string noise_floor;  // a third dump, or results of free_benchmark; empty: not given
-  bool first = false;       // stop at the first certain evidence and leave out the later entries
+  std::set<Rule> without;       // rules that are turned off, to measure what each contributes
+  std::string noise_floor;      // a third dump, or results of free_benchmark; empty: not given
+  bool first = false;           // stop at the first certain evidence and leave out the later entries
   bool two_code_bases = false;  // as are_two_code_bases() finds
 };
 

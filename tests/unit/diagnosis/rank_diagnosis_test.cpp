@@ -288,7 +288,8 @@ TEST_CASE("calls that could not be paired are not said to be others") {
   const Finding found = first(diagnosed(two, [](testing::Asked& asked) {
     Alignment alignment = *asked.rank.alignment;
     alignment.golden_of[1] = alignment.target_of[1] = pairing::kNone;
-    for (const std::uint32_t item : asked.rank.target.apis[1].items()) alignment.golden_item_of[item] = pairing::kNone;
+    for (const std::uint32_t item : asked.rank.target.apis[1].items())
+      alignment.golden_item_of[item] = pairing::kNone;
     asked.rank.alignment = std::make_shared<const Alignment>(std::move(alignment));
   }));
   CHECK(found.text.starts_with("both runs call Functional.gelu here, but the calls could not be paired"));
