@@ -120,6 +120,9 @@ void EquivalentModules::drop_used_without_module(const dump::Side& side, const d
 /// largest may cancel, so that its error counts less. `any` becomes true if such gradients exist.
 bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any) {
   collect_gradients();
+  // Other operations for the same result round differently in the backward as well, once for each of them.
+  Ahead behind = ahead;
+  if (ahead.other_calls) behind.error = std::max(behind.error, kSameNorm / kMargin);
   const auto within = [&](const Gradients& each) { return path.empty() || is_within(each.path, path); };
   // Parameters that one side joins into one tensor have the same sum of squares together.
   const auto norm_of = [&](const dump::Side& side, const std::vector<Gradients>& gradients) {
@@ -135,7 +138,7 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
   const double alone = norm_of(rank_.target, alone_);
   const double golden_alone = norm_of(rank_.golden, golden_alone_);
   // A call that takes a parameter without its module gives no gradient there.
-  if (!(std::abs(alone - golden_alone) <= limit_of(ahead) * golden_alone) && !takes_same_gradients(ahead))
+  if (!(std::abs(alone - golden_alone) <= limit_of(behind) * golden_alone) && !takes_same_gradients(behind))
     return false;
   std::vector<std::pair<std::uint32_t, double>> norms;  // of items
   double largest = 0;
@@ -150,7 +153,7 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
     // A parameter that golden alone trains.
     const std::uint32_t golden_api = rank_.alignment->golden_of[each.api];
     if (golden_api != kNone && tensors(rank_.golden, golden_api) > tensors(rank_.target, each.api) &&
-        !takes_same_gradients(ahead))
+        !takes_same_gradients(behind))
       return false;
     for (const std::uint32_t i : rank_.target.apis[each.api].items()) {
       if (!rank_.target.items[i].is_tensor) continue;
@@ -164,7 +167,7 @@ bool EquivalentModules::gradients_are_equal(std::string_view path, const Ahead& 
   }
   any = any || !norms.empty() || alone > 0;
   return std::all_of(norms.begin(), norms.end(), [&](const auto& each) {
-    return is_equal(each.first, ahead,
+    return is_equal(each.first, behind,
                     largest > 0 ? std::min(each.second / (kTrainedRoundingHalf * largest), 1.0) : 1);
   });
 }
@@ -227,6 +230,13 @@ bool EquivalentModules::hands_on_the_same(std::uint32_t module, const Ahead& ahe
   return gradients_are_equal(module_path(name), arrived, any) && any;
 }
 
+bool EquivalentModules::is_same_module(std::uint32_t module, const Ahead& ahead) {
+  const auto [known, added] =
+      known_.try_emplace({module, ahead.error, ahead.other_calls, ahead.structure}, false);
+  if (added) known->second = hands_on_the_same(module, ahead);
+  return known->second;
+}
+
 std::string EquivalentModules::around(std::string_view entry, std::string_view golden_entry,
                                       const Ahead& ahead) {
   const bool ours = !entry.empty();
@@ -245,16 +255,90 @@ std::string EquivalentModules::around(std::string_view entry, std::string_view g
       module = rank_.alignment->target_of[api];
     }
     if (module == kNone) continue;
-    const auto [known, added] =
-        known_.try_emplace({module, ahead.error, ahead.other_calls, ahead.structure}, false);
-    if (added) known->second = hands_on_the_same(module, ahead);
-    if (!known->second) continue;
+    if (!is_same_module(module, ahead)) continue;
     const std::string_view name = rank_.target.text(rank_.target.apis[module].name);
     found_.insert(call_of(name));
     const std::string_view path = module_path(name);
     return std::string(path.empty() ? "the model" : path);
   }
   return {};
+}
+
+const EquivalentModules::Taken& EquivalentModules::taken_of(bool of_target) {
+  std::optional<Taken>& known = takers_[of_target ? 0 : 1];
+  if (known) return *known;
+  known.emplace();
+  const dump::Side& side = of_target ? rank_.target : rank_.golden;
+  for (const Item& item : side.items) {
+    if (item.state == State::input && item.is_tensor &&
+        side.parsed_name(item.api).direction == Direction::forward)
+      known->emplace_back(content_key(side, item), item.api);
+  }
+  std::ranges::sort(*known);
+  return *known;
+}
+
+/// The path of a module at or around a call that hands on the same on both sides; empty if there is none.
+std::string EquivalentModules::same_module_around(bool of_target, std::uint32_t api, const Ahead& ahead) {
+  const dump::Side& side = of_target ? rank_.target : rank_.golden;
+  const dump::ConstructTable& construct = of_target ? *construct_ : rank_.golden_construct->table();
+  const std::string_view name = side.text(side.apis[api].name);
+  std::vector<std::string_view> modules = construct.around(name);
+  modules.insert(modules.begin(), name);
+  for (const std::string_view each : modules) {
+    const auto parsed = dump::parse_entry_name(each);
+    if (!parsed || !parsed->is_module) continue;
+    const std::string forward = name_in(*parsed, "forward");
+    std::uint32_t module = of_target ? errors_.entry_named(forward) : errors_.golden_named(forward);
+    if (!of_target && module != kNone) module = rank_.alignment->target_of[module];
+    if (module != kNone && is_same_module(module, ahead))
+      return std::string(module_path(rank_.target.text(rank_.target.apis[module].name)));
+  }
+  return {};
+}
+
+std::string EquivalentModules::takers(std::string_view entry, std::string_view golden_entry,
+                                      const Ahead& ahead) {
+  if (construct_ == nullptr || !rank_.golden_construct) return {};
+  const bool ours = !entry.empty();
+  const dump::ConstructTable& construct = ours ? *construct_ : rank_.golden_construct->table();
+  std::string_view start = ours ? entry : golden_entry;
+  for (const std::string_view parent : construct.around(start)) {
+    const auto parsed = dump::parse_entry_name(parent);
+    if (!parsed || !parsed->is_module) continue;
+    start = parent;
+    break;
+  }
+  const std::uint32_t found = ours ? errors_.entry_named(start) : errors_.golden_named(start);
+  if (found == kNone) return {};
+  const pairing::Alignment& alignment = *rank_.alignment;
+  const std::uint32_t target = ours ? found : alignment.target_of[found];
+  const std::uint32_t golden = ours ? alignment.golden_of[found] : found;
+  if (target == kNone || golden == kNone) return {};
+  std::string first;
+  for (const bool of_target : {false, true}) {
+    const dump::Side& side = of_target ? rank_.target : rank_.golden;
+    const std::uint32_t api = of_target ? target : golden;
+    if (side.parsed_name(api).direction != Direction::forward) return {};
+    std::string path;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const Item& item = side.items[i];
+      if (item.state != State::output || !item.is_tensor) continue;
+      // What trains it may differ, and no module shows that.
+      if (item.requires_grad != dump::RequiresGrad::no) return {};
+      const Taken& taken = taken_of(of_target);
+      const std::uint64_t key = content_key(side, item);
+      if (key == 0) return {};
+      for (auto each = std::ranges::lower_bound(taken, std::pair{key, api + 1});
+           each != taken.end() && each->first == key; ++each) {
+        path = same_module_around(of_target, each->second, ahead);
+        if (path.empty()) return {};
+        if (first.empty()) first = path;
+      }
+    }
+    if (path.empty()) return {};  // nothing is known to take it
+  }
+  return first;
 }
 
 /// Whether the outputs of all modules are equal, and so are the gradients of their inputs.

@@ -3,6 +3,7 @@
 // inside: a difference inside them is another way to the same result, not an error.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,6 +35,10 @@ class EquivalentModules {
   /// model` for the root; empty if no module does. `entry` is empty where golden alone has one. From then on,
   /// is_inside() is true for the entries in that module.
   std::string around(std::string_view entry, std::string_view golden_entry, const Ahead& ahead);
+  /// The modules that take what the innermost module around an entry, or the entry itself outside of modules,
+  /// puts out, if all calls that take it are in modules that hand on the same tensors: the path of the first.
+  /// Positions or rotations that are counted from another number do so. Empty otherwise.
+  std::string takers(std::string_view entry, std::string_view golden_entry, const Ahead& ahead);
   /// Whether the whole step hands on the same tensors: the gradients of all parameters and the outputs of all
   /// modules.
   bool is_step_equal(const Ahead& ahead);
@@ -55,6 +60,8 @@ class EquivalentModules {
 
   bool is_equal(std::uint32_t item, const Ahead& ahead, double scale = 1) const;
   bool hands_on_the_same(std::uint32_t module, const Ahead& ahead);
+  bool is_same_module(std::uint32_t module, const Ahead& ahead);
+  std::string same_module_around(bool of_target, std::uint32_t api, const Ahead& ahead);
   bool modules_are_equal(const Ahead& ahead);
   bool puts_out_the_same(std::uint32_t module, const Ahead& ahead, bool& trained);
   bool gradients_are_equal(std::string_view path, const Ahead& ahead, bool& any);
@@ -63,14 +70,19 @@ class EquivalentModules {
   static void drop_used_without_module(const dump::Side& side, const dump::Side& other,
                                        std::vector<Gradients>& alone);
 
+  /// The forward calls that take a content, as (key, call), by key.
+  using Taken = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
+  const Taken& taken_of(bool of_target);
+
   const measuring::MeasuredRank& rank_;
   ItemErrors& errors_;
   const dump::ConstructTable* construct_;  // may be null
   bool collected_ = false;
   /// From the first backward on, up to the optimizer.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> gradient_orders_;
-  std::optional<double> taken_;       // difference of the gradients that the optimizers take
-  std::vector<Gradients> gradients_;  // of the target's parameters that have a partner
+  std::array<std::optional<Taken>, 2> takers_;  // of the target, of golden
+  std::optional<double> taken_;                 // difference of the gradients that the optimizers take
+  std::vector<Gradients> gradients_;            // of the target's parameters that have a partner
   std::vector<Gradients> alone_;
   std::vector<Gradients> golden_alone_;
   std::map<std::tuple<std::uint32_t, double, bool, bool>, bool>

@@ -176,13 +176,18 @@ double OneSidedRuns::of_steps(const Run& run, double u) const {
 /// If no entry takes the outputs of a run, a jump of errors just after the run shows its effect.
 void OneSidedRuns::look(EntryPair& entry) {
   if (entry.compound) return;
-  for (std::size_t i = first_open_; i < runs_.size(); ++i) {
+  const std::size_t end = runs_.size() - (run_open_ ? 1 : 0);
+  const auto is_over = [](const Run& run) { return run.settled || run.consumed || run.looks == 0; };
+  double rounding = 0;  // of all runs that may have given what the entry takes
+  for (std::size_t i = first_open_; i < end; ++i) {
+    if (!is_over(runs_[i])) rounding = std::hypot(rounding, runs_[i].u);
+  }
+  for (std::size_t i = first_open_; i < end; ++i) {
     Run& run = runs_[i];
-    if (run.settled || run.consumed || run.looks == 0) {
+    if (is_over(run)) {
       if (i == first_open_) ++first_open_;
       continue;
     }
-    if (i + 1 == runs_.size() && run_open_) break;
     --run.looks;
     run.u = std::max(run.u, entry.u);
     // An entry that takes or may take a tensor from other evidence shows nothing about the run, and neither
@@ -199,7 +204,7 @@ void OneSidedRuns::look(EntryPair& entry) {
         if (walk_.item_of(item).state == State::output) error = std::max(error, walk_.e_of(item));
       }
     }
-    const double limit = std::max(run.error, trained_error()) + run.u;
+    const double limit = std::max(run.error, trained_error()) + std::max(rounding, run.u);
     // Different operations for the same result have different roundings.
     const bool rewritten = !run.target.empty() && !run.golden.empty();
     if (error >

@@ -89,40 +89,90 @@ std::size_t parameters_of(const Training& training, const std::vector<std::strin
   return count;
 }
 
-/// For each optimizer step, the step of the other side that holds most of its parameters, each of them once;
-/// of those that hold none, the next one. Two optimizers may step in another order. The count of the other
-/// side's steps means that none is left.
-std::vector<std::size_t> pairs_of(const std::vector<OptimizerSettings>& ours,
+/// Steps of optimizers that update the same parameters: one of each side, or several where one side has an
+/// optimizer for each part of what the other updates in one step. A side has none of some steps.
+struct SameSteps {
+  std::vector<std::size_t> ours;
+  std::vector<std::size_t> theirs;
+};
+
+std::set<std::string> names_in(const OptimizerSettings& optimizer) {
+  std::set<std::string> names;
+  for (const auto& [name, group] : groups_by_parameter(optimizer)) names.insert(name);
+  return names;
+}
+
+std::size_t common_of(const std::set<std::string>& some, const std::set<std::string>& others) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(some, [&](const std::string& name) { return others.contains(name); }));
+}
+
+/// Each step goes with the step of the other side that holds most of its parameters, each of them once, or
+/// with one that holds all of them and already goes with steps for its other parameters; those that hold none
+/// of each other's go together in their order. Two optimizers may step in another order.
+std::vector<SameSteps> same_steps(const std::vector<OptimizerSettings>& ours,
                                   const std::vector<OptimizerSettings>& theirs) {
-  std::vector<std::set<std::string>> names;
-  for (const OptimizerSettings& other : theirs) {
-    std::set<std::string>& own = names.emplace_back();
-    for (const auto& [name, group] : groups_by_parameter(other)) own.insert(name);
-  }
-  std::vector<std::size_t> partners(ours.size(), theirs.size());
+  std::vector<std::set<std::string>> own;
+  std::vector<std::set<std::string>> other;
+  for (const OptimizerSettings& each : ours) own.push_back(names_in(each));
+  for (const OptimizerSettings& each : theirs) other.push_back(names_in(each));
+  std::vector<SameSteps> found;
   std::vector<bool> taken(theirs.size());
-  const auto take = [&](std::size_t i, std::size_t other) {
-    partners[i] = other;
-    if (other < taken.size()) taken[other] = true;
+  const auto is_rest = [](const std::set<std::string>& part, const std::set<std::string>& whole,
+                          const std::vector<std::size_t>& others,
+                          const std::vector<std::set<std::string>>& names) {
+    return !part.empty() && common_of(part, whole) == part.size() &&
+           std::ranges::none_of(others, [&](std::size_t each) { return common_of(part, names[each]) > 0; });
   };
+  std::vector<std::size_t> left;
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    const Groups own = groups_by_parameter(ours[i]);
+    const auto joined = std::ranges::find_if(
+        found, [&](const SameSteps& each) { return is_rest(own[i], other[each.theirs[0]], each.ours, own); });
+    if (joined != found.end()) {
+      joined->ours.push_back(i);
+      continue;
+    }
     std::size_t most = 0;
     std::size_t best = theirs.size();
-    for (std::size_t other = 0; other < theirs.size(); ++other) {
-      const auto common = static_cast<std::size_t>(std::count_if(
-          own.begin(), own.end(), [&](const auto& each) { return names[other].contains(each.first); }));
-      if (taken[other] || common <= most) continue;
+    for (std::size_t j = 0; j < theirs.size(); ++j) {
+      const std::size_t common = taken[j] ? 0 : common_of(own[i], other[j]);
+      if (common <= most) continue;
       most = common;
-      best = other;
+      best = j;
     }
-    take(i, best);
+    if (best == theirs.size()) {
+      left.push_back(i);
+      continue;
+    }
+    taken[best] = true;
+    found.push_back({{i}, {best}});
   }
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (partners[i] == theirs.size())
-      take(i, static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin()));
+  std::size_t next = 0;
+  for (std::size_t j = 0; j < theirs.size(); ++j) {
+    if (taken[j]) continue;
+    const auto joined = std::ranges::find_if(found, [&](const SameSteps& each) {
+      return is_rest(other[j], own[each.ours[0]], each.theirs, other);
+    });
+    if (joined != found.end()) {
+      joined->theirs.push_back(j);
+    } else if (next < left.size()) {
+      found.push_back({{left[next++]}, {j}});
+    } else {
+      found.push_back({{}, {j}});
+    }
   }
-  return partners;
+  for (; next < left.size(); ++next) found.push_back({{left[next]}, {}});
+  return found;
+}
+
+/// Several steps as one, under the name of the first.
+OptimizerSettings joined(const std::vector<OptimizerSettings>& optimizers,
+                         const std::vector<std::size_t>& steps) {
+  OptimizerSettings whole = optimizers[steps[0]];
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    whole.groups.insert(whole.groups.end(), optimizers[steps[i]].groups.begin(),
+                        optimizers[steps[i]].groups.end());
+  return whole;
 }
 
 std::set<std::string> names_of(const Side& side, const Training& training) {
@@ -289,20 +339,21 @@ void TrainingRule::compare_tied() {
 }
 
 void TrainingRule::compare_optimizers() {
-  const std::vector<std::size_t> partners =
-      pairs_of(target_training_.optimizers, golden_training_.optimizers);
-  for (std::size_t i = 0; i < partners.size(); ++i) {
-    if (partners[i] < golden_training_.optimizers.size())
-      compare(target_training_.optimizers[i], golden_training_.optimizers[partners[i]]);
+  const std::vector<OptimizerSettings>& ours = target_training_.optimizers;
+  const std::vector<OptimizerSettings>& theirs = golden_training_.optimizers;
+  bool alone = false;
+  for (const SameSteps& steps : same_steps(ours, theirs)) {
+    if (steps.ours.empty() || steps.theirs.empty()) {
+      alone = true;
+    } else {
+      compare(joined(ours, steps.ours), joined(theirs, steps.theirs));
+    }
   }
-  const auto alone = [&](std::size_t ours, std::size_t theirs) {
-    return fmt::format("{} optimizer {} in this step, {} in golden", ours, ours == 1 ? "step" : "steps",
-                       theirs);
-  };
-  const std::size_t ours = target_training_.optimizers.size();
-  const std::size_t theirs = golden_training_.optimizers.size();
-  if (std::min(ours, theirs) > 0 && ours != theirs)
-    found(first_of_optimizer(), alone(ours, theirs), 1,
+  if (alone && !ours.empty() && !theirs.empty())
+    found(first_of_optimizer(),
+          fmt::format("{} optimizer {} in this step, {} in golden", ours.size(),
+                      ours.size() == 1 ? "step" : "steps", theirs.size()),
+          1,
           {.side = "the code differs, not a kernel", .next = "check how often optimizer.step() is called"});
   const std::vector<TakenGradient> gradients = taken_gradients(target_, golden_, errors_.golden_item);
   compare_gradients(gradients);
@@ -418,6 +469,26 @@ void TrainingRule::compare_skipped() {
     each.downstream = each.downstream || each.order > 2 * std::uint64_t{scale->overflow};
 }
 
+/// Whether both sides bring all recorded gradients together to one norm, as clipping by norm does: other
+/// factors then follow from other gradients.
+bool TrainingRule::make_one_norm(const Factors& ours, const Factors& theirs) const {
+  if (!ours.is_one() || !theirs.is_one()) return false;
+  const auto norm_of = [](const Side& side) {
+    std::map<std::string, double> last;  // gradients that accumulate are recorded each time
+    for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+      if (side.parsed_name(api).direction != dump::Direction::parameters_grad) continue;
+      for (const std::uint32_t i : side.apis[api].items())
+        last[name_in_model(side, side.items[i])] = measuring::number_of(side, side.items[i], dump::kNorm);
+    }
+    double norm = 0;
+    for (const auto& [name, each] : last) norm = std::hypot(norm, each);
+    return norm;
+  };
+  const double here = ours.most * norm_of(target_);
+  const double there = theirs.most * norm_of(golden_);
+  return std::abs(here - there) <= kAlike * there;
+}
+
 /// Reports gradients that change between the backward and the optimizer on one side only: by clipping,
 /// scaling or a reduction.
 void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients) {
@@ -434,6 +505,7 @@ void TrainingRule::compare_gradients(const std::vector<TakenGradient>& gradients
     walk_.out.changed_gradients.push_back({name, {change.taken, change.golden_taken}});
   }
   walk_.out.one_factor = {targets.is_one(), goldens.is_one()};
+  if (make_one_norm(targets, goldens)) return;
   const bool clipped = is_clipped_otherwise();
   const std::uint32_t at = clipped ? behind_clipping() : first_of_optimizer();
   // A call in between may be the reason, and after other evidence gradients may have wrong partners.

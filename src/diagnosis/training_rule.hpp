@@ -51,6 +51,7 @@ class TrainingRule : WalkRule {
   std::uint32_t first_under(std::string_view parent, bool of_target) const;
   bool clips_late(bool of_target) const;
   struct Factors;
+  bool make_one_norm(const Factors& ours, const Factors& theirs) const;
   std::string clipping(const Factors& ours, const Factors& theirs, std::size_t count) const;
   Finding clipping_call() const;
   std::uint32_t behind_clipping() const;

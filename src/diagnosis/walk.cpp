@@ -425,13 +425,18 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
   if (found.rule == Rule::structure && found.confidence != Confidence::certain && !grad && !other_value)
     return;
   // Different operations for the same result have different roundings.
+  const bool unlike = found.kind == Kind::argument && takes_other_inputs(target_api);
   const bool other_calls = found.kind == Kind::added || found.kind == Kind::removed ||
                            found.kind == Kind::exchanged || found.kind == Kind::unrecorded ||
-                           found.kind == Kind::feed;
-  const bool structure = found.rule == Rule::structure && found.kind != Kind::argument;
+                           found.kind == Kind::feed || unlike;
+  const bool structure = found.rule == Rule::structure && (found.kind != Kind::argument || unlike);
   const EquivalentModules::Ahead seen{ahead, other_calls, structure || other_calls};
   if (const std::string module = equivalent_modules.around(entry, golden_entry, seen); !module.empty()) {
     found.text += fmt::format("; the output of {} is the same", module);
+  } else if (const std::string taken =
+                 other_calls ? equivalent_modules.takers(entry, golden_entry, seen) : "";
+             !taken.empty()) {
+    found.text += fmt::format("; only modules take its result whose output is the same, the first {}", taken);
   } else if (grad && equivalent_modules.are_gradients_equal(seen)) {
     // A gradient that nothing is trained by does no harm, as that of embeddings which are frozen.
     found.text += "; the gradients of all parameters are the same";
@@ -444,12 +449,22 @@ void Walk::make_good(Finding& found, std::uint32_t target_api, std::string_view 
     // So may averages of weights, on whichever side they are updated after it.
     const bool golden_behind = target_api != kNone && alignment.has_golden(target_api) &&
                                alignment.golden_of[target_api] >= behind_backward(golden);
-    if (found.kind == Kind::argument || found.order >= 2 * std::uint64_t{behind_backward(target)} ||
-        golden_behind || !equivalent_modules.is_step_equal(seen))
+    if ((found.kind == Kind::argument && !unlike) ||
+        found.order >= 2 * std::uint64_t{behind_backward(target)} || golden_behind ||
+        !equivalent_modules.is_step_equal(seen))
       return;
     found.text += "; the gradients of all parameters are the same";
   }
   found.confidence = Confidence::hint;
+}
+
+bool Walk::takes_other_inputs(std::uint32_t target_api) {
+  if (target_api == kNone) return false;
+  errors.measure(target_api);
+  for (const std::uint32_t i : target.apis[target_api].items()) {
+    if (item_of(i).state == State::input && item_of(i).is_tensor && e_of(i) > kNoisy) return true;
+  }
+  return false;
 }
 
 bool Walk::is_made_good(const EntryPair& entry) {

@@ -200,6 +200,9 @@ struct Walk {
   /// Whether the entry is inside a module that hands on the same tensors on both sides, by different
   /// operations, or hands gradients to an optimizer that takes the same.
   bool is_made_good(const EntryPair& entry);
+  /// Whether an entry takes another tensor than its partner: they are then two calls, not one with another
+  /// argument.
+  bool takes_other_inputs(std::uint32_t target_api);
   /// Turns evidence into a hint inside a module that hands on the same tensors on both sides.
   void make_good(Finding& finding, std::uint32_t target_api, std::string_view golden_entry, double ahead);
   /// Leaves out the entry's values whose error is above the limit, because they are on a different way to the
