@@ -63,14 +63,7 @@ class TableLoader {
                                         : key == "secrets"  ? tables_.secrets
                                                             : tables_.no_numerics;
       if (clear) names.clear();
-      std::vector<std::string> more = as_names(value, key);
-      if (key == "secrets") {
-        for (std::string& name : more) {
-          std::transform(name.begin(), name.end(), name.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-        }
-      }
-      add(names, more);
+      add(names, as_names(value, key));
     } else if (key == "environment") {
       if (clear) tables_.environment.clear();
       each(key, value, &TableLoader::environment);

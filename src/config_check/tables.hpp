@@ -44,7 +44,7 @@ struct Tables {
   const NumericVariable* numeric(std::string_view variable) const;
   std::vector<std::string> packages;
   std::vector<AliasGroup> aliases;
-  std::vector<std::string> secrets;  // in upper case
+  std::vector<std::string> secrets;  // parts of names, in any case
   pack::FlatMap verl;
 };
 

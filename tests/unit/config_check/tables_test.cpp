@@ -77,7 +77,7 @@ TEST_CASE("a file adds to the tables, or empties them before") {
   CHECK(tables.aliases.front().names ==
         std::vector<std::string>{"learning_rate", "lr", "learningrate", "eta"});
   CHECK(tables.aliases.size() == before.aliases.size() + 1);
-  CHECK(tables.secrets == std::vector<std::string>{"COOKIE"});
+  CHECK(tables.secrets == std::vector<std::string>{"cookie"});
   CHECK(tables.verl.size() == 18);
 }
 
