@@ -55,7 +55,7 @@ void MessageFields::fail(const std::string& reason) const {
 }
 
 void MessageFields::skip(std::uint64_t count) {
-  if (count > end_ - at_) fail("truncated: a field is longer than the rest of the file");
+  if (count > end_ - at_) fail("truncated: a field is longer than the rest of it");
   at_ += count;
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("kernel dumps cut off anywhere are refused") {
   }
 }
 
-TEST_CASE("inputs, outputs, buffers and spaces lie in this order, whatever the order of the header") {
+TEST_CASE("inputs, outputs, buffers and spaces come in this order, whatever the order of the header") {
   const std::string header = bytes(8, number(3, 1)) + bytes(5, number(3, 1)) +
                              bytes(3, number(1, 4) + shape({1}) + number(6, 1)) + input(4, shape({1}), 1) +
                              input(4, shape({1}), 1) + bytes(1, "2.0") + bytes(6, "op") + number(2, 77);
@@ -206,7 +206,7 @@ TEST_CASE("broken protobuf messages are refused") {
   CHECK_REFUSED(file_of(std::string(11, '\xff'), ""), "does not end");
   CHECK_REFUSED(file_of("\x20" + std::string(10, '\xff') + "\x01", ""), "does not end");
   CHECK_REFUSED(file_of("\xff", ""), "cut off");
-  CHECK_REFUSED(file_of("\x22\x7fxx", ""), "longer than the rest");
+  CHECK_REFUSED(file_of("\x22\x7fxx", ""), "header: truncated: a field is longer than the rest of it");
   CHECK_REFUSED(file_of("\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", ""), "longer than the rest");
   CHECK_REFUSED(file_of("\x23", ""), "unknown kind");
   CHECK_REFUSED(file_of("\x27", ""), "unknown kind");

@@ -26,7 +26,7 @@ std::string value(const std::string& name, const std::string& dims, const std::s
   return field(1, field(1, name) + field(2, dims + field(2, type) + field(3, content)));
 }
 
-/// What reading everything says; empty if all is well.
+/// The complaint of a reader of everything; empty if all is well.
 std::string complaint(const std::string& bytes) {
   return test::complaint_about("some.ckpt", [&] {
     const MindSporeCkpt file(memory_source(bytes, "some.ckpt"));
@@ -82,7 +82,7 @@ TEST_CASE("broken and lying files are refused with the reason") {
   };
   CHECK(complaint(long_field(1, field(1, "w") + long_field(2, tensor))).find("more than 64 dimensions") !=
         std::string::npos);
-  CHECK(complaint("\x0a\x7f").find("a field is longer than the rest of the file") != std::string::npos);
+  CHECK(complaint("\x0a\x7f").find("a field is longer than the rest of it") != std::string::npos);
   CHECK(complaint("\x0b").find("unknown kind") != std::string::npos);
   const std::string whole = fixture("mindspore.ckpt");
   for (std::size_t cut = 1; cut < whole.size(); ++cut) {
