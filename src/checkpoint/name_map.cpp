@@ -7,7 +7,6 @@
 
 #include "checkpoint/default_name_map.hpp"
 #include "checkpoint/gguf_name_map.hpp"
-#include "checkpoint/names.hpp"
 #include "support/error.hpp"
 #include "support/rule_file.hpp"
 #include "support/text.hpp"

@@ -6,7 +6,6 @@
 #include "formats/adump_header.hpp"
 #include "formats/message_fields.hpp"
 #include "support/ascii.hpp"
-#include "support/text.hpp"
 
 namespace msprobe::formats {
 namespace {

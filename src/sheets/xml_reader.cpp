@@ -4,6 +4,7 @@
 #include <expat.h>
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>

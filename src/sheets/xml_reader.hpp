@@ -3,7 +3,6 @@
 // ever opened.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
