@@ -191,7 +191,7 @@ class DetailsTable final : public report::Table {
       } else {
         // The distance of float64 numbers with opposite signs needs all 64 bits.
         const std::string_view digits = scratch.keep(std::to_string(value));
-        cells.emplace_back(report::Structured{digits, digits});
+        cells.emplace_back(report::Text{digits, digits});
       }
     };
     text(valid_utf8(result.name));

@@ -45,7 +45,7 @@ std::string dtype_text(const TensorResult& tensor) {
 
 report::Cell integer_cell(const std::string& digits) {
   if (const auto value = whole_number<std::int64_t>(digits)) return *value;
-  return report::Structured{digits, digits};  // of uint64
+  return report::Text{digits, digits};  // of uint64
 }
 
 bool has_numbers(const SummaryRow& row) {

@@ -25,7 +25,6 @@ struct Text {
   std::string_view json = {};
   const std::vector<std::string>* texts = nullptr;  // instead of `json`; any bytes
 };
-using Structured = Text;
 
 /// A number that a workbook has as text, as in the Python tool: it is computed from the numbers of both
 /// sides. Spelled as in Python, with `%` after a percentage; JSON has a string for a percentage and for a

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes of a job hand to each other. The first byte chooses a kind, the next nine change its packet
-// (where, how, with what), and those that follow are its contents. What was packed comes out as it was; a
-// packet that is cut or changed is refused, or is one of other contents. Of tables all bytes are changes.
+// Packets that processes of a job hand to each other. The first byte chooses a kind, the next nine change its
+// packet (where, how, with what), and those that follow are its contents; for tables all bytes are changes.
+// Packed values come out as they were; a packet that is cut or changed is refused, or is one of other
+// contents.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -185,14 +186,14 @@ void change(std::string& bytes, std::span<const std::uint8_t> by) {
   }
 }
 
-/// Rows of a table, which travel as bytes of their own.
+/// Packs the rows of a table, changes their bytes and reads them.
 void try_table(std::span<const std::uint8_t> input) {
   using namespace report;
   const std::vector<std::string> frames = {"File a.py, line 1"};
   const test::FakeTable table(
       {"text", "list", "spelled", "real"},
-      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::NumberForm::percent, 12.5, 0}, 0.5},
-       {std::int64_t{-1}, Structured{"y", "[]"}, true, Text{"b"}}});
+      {{Text{"a"}, Text{"x", "[1]", &frames}, Spelled{Spelled::NumberForm::percent, 12.5, 0}, 0.5},
+       {std::int64_t{-1}, Text{"y", "[]"}, true, Text{"b"}}});
   std::string bytes = pack_table(table);
   for (std::size_t at = 0; at + kEach <= input.size(); at += kEach) {
     change(bytes, input.subspan(at, kEach));

@@ -155,8 +155,8 @@ TEST_CASE("numbers among the differences are numbers to JSON, texts are texts") 
   REQUIRE(std::holds_alternative<report::Spelled>(cells[8]));
   CHECK(std::get<report::Spelled>(cells[8]).kind == report::Spelled::NumberForm::real);
   CHECK(std::get<report::Spelled>(cells[8]).value == 0.5);
-  REQUIRE(std::holds_alternative<report::Structured>(cells[4]));
-  CHECK(std::get<report::Structured>(cells[4]).json == "[2, 3]");
+  REQUIRE(std::holds_alternative<report::Text>(cells[4]));
+  CHECK(std::get<report::Text>(cells[4]).json == "[2, 3]");
   REQUIRE(std::holds_alternative<report::Spelled>(cells[12]));
   CHECK(report::plain_text(cells[12]) == "20.0%");
   table.row(1, cells, scratch);
@@ -234,7 +234,7 @@ TEST_CASE("the stack stands on the first row of its entry") {
   std::vector<report::Cell> cells;
   report::Scratch scratch;
   RankRows::of(result).row(0, cells, scratch);
-  const auto* texts = std::get<report::Structured>(cells.back()).texts;
+  const auto* texts = std::get<report::Text>(cells.back()).texts;
   REQUIRE(texts != nullptr);
   CHECK(*texts == std::vector<std::string>{"File a.py, line 1, in f, \n x = 'y'", "b"});
 }

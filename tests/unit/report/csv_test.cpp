@@ -60,16 +60,15 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("csv cells are spelled as the Python tool spells them") {
-  const FakeTable table(
-      {"t", "s", "d", "i", "b"},
-      {{Text{"N/A"}, Structured{"['a.pt', 'b.pt']", "[]"}, 1.0, std::int64_t{-3}, true},
-       {Text{"inf"}, Structured{"", ""}, kInf, std::int64_t{0}, false},
-       {Text{" x "}, Structured{"x", ""}, -kInf, std::numeric_limits<std::int64_t>::min(), true},
-       {Text{"-0.5"}, Structured{"x", ""}, kNan, std::numeric_limits<std::int64_t>::max(), true},
-       {Text{""}, Structured{"x", ""}, -0.0, std::int64_t{1}, true},
-       {Text{"1e5"}, Structured{"x", ""}, 1e300, std::int64_t{1}, true},
-       {Text{"-inf"}, Structured{"x", ""}, -1e-5, std::int64_t{1}, true},
-       {Text{"\xC3\xA9"}, Structured{"x", ""}, 5e-324, std::int64_t{1}, true}});
+  const FakeTable table({"t", "s", "d", "i", "b"},
+                        {{Text{"N/A"}, Text{"['a.pt', 'b.pt']", "[]"}, 1.0, std::int64_t{-3}, true},
+                         {Text{"inf"}, Text{"", ""}, kInf, std::int64_t{0}, false},
+                         {Text{" x "}, Text{"x", ""}, -kInf, std::numeric_limits<std::int64_t>::min(), true},
+                         {Text{"-0.5"}, Text{"x", ""}, kNan, std::numeric_limits<std::int64_t>::max(), true},
+                         {Text{""}, Text{"x", ""}, -0.0, std::int64_t{1}, true},
+                         {Text{"1e5"}, Text{"x", ""}, 1e300, std::int64_t{1}, true},
+                         {Text{"-inf"}, Text{"x", ""}, -1e-5, std::int64_t{1}, true},
+                         {Text{"\xC3\xA9"}, Text{"x", ""}, 5e-324, std::int64_t{1}, true}});
   CHECK(written(table, Format::csv) ==
         "t,s,d,i,b\n"
         "N/A,\"['a.pt', 'b.pt']\",1.0,-3,True\n"

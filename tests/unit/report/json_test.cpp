@@ -71,13 +71,13 @@ TEST_CASE("json numbers keep every bit, others are words") {
 }
 
 TEST_CASE("json embeds structured cells and keeps an object on its line") {
-  CHECK(first_value(Structured{"['a']", "[\"a\"]"}) == json::array({"a"}));
-  CHECK(first_value(Structured{"none", ""}) == "none");
+  CHECK(first_value(Text{"['a']", "[\"a\"]"}) == json::array({"a"}));
+  CHECK(first_value(Text{"none", ""}) == "none");
   const std::vector<std::string> texts = {"a \"b\"", "c\n", "\xff"};
-  CHECK(first_value(Structured{"['a']", {}, &texts}) == json::array({"a \"b\"", "c\n", "\xEF\xBF\xBD"}));
+  CHECK(first_value(Text{"['a']", {}, &texts}) == json::array({"a \"b\"", "c\n", "\xEF\xBF\xBD"}));
   const std::vector<std::string> none;
-  CHECK(first_value(Structured{"[]", {}, &none}) == json::array());
-  const std::string bytes = written(FakeTable({"k"}, {{Structured{"x", "[1,\n\r\n 2]"}}}), Format::jsonl);
+  CHECK(first_value(Text{"[]", {}, &none}) == json::array());
+  const std::string bytes = written(FakeTable({"k"}, {{Text{"x", "[1,\n\r\n 2]"}}}), Format::jsonl);
   CHECK(lines_of(bytes).size() == 1);
   CHECK(json::parse(bytes).at("k") == json::array({1, 2}));
 }

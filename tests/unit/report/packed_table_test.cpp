@@ -24,12 +24,12 @@ using test::written;
 TEST_CASE("a table that travelled is written as if it had not") {
   const std::vector<std::string> frames = {"File a.py, line 1", "\xff not UTF-8"};
   const FakeTable table({"text", "structured", "list", "real", "integer", "flag", "spelled"},
-                        {{Text{"a,\"b\"\n"}, Structured{"[1]", "[1]"}, Structured{"x", "", &frames}, 0.1,
+                        {{Text{"a,\"b\"\n"}, Text{"[1]", "[1]"}, Text{"x", "", &frames}, 0.1,
                           std::int64_t{-5}, true, Spelled{Spelled::NumberForm::percent, 12.5, 0}},
-                         {Text{""}, Structured{"[1]", "[1]"}, Structured{"x", "", &frames}, kNan, INT64_MIN,
-                          false, Spelled{Spelled::NumberForm::integer, 3, 3}},
-                         {Text{"a,\"b\"\n"}, Structured{"", "{}"}, Structured{"y", "[]"}, -kInf,
-                          std::int64_t{0}, true, Spelled{Spelled::NumberForm::real, -0.0, 0}}});
+                         {Text{""}, Text{"[1]", "[1]"}, Text{"x", "", &frames}, kNan, INT64_MIN, false,
+                          Spelled{Spelled::NumberForm::integer, 3, 3}},
+                         {Text{"a,\"b\"\n"}, Text{"", "{}"}, Text{"y", "[]"}, -kInf, std::int64_t{0}, true,
+                          Spelled{Spelled::NumberForm::real, -0.0, 0}}});
   TableStore store("-");
   for (const auto& other :
        {unpack_table(pack_table(table)), store.add(table), store.add(*unpack_table(pack_table(table)))}) {
@@ -43,7 +43,7 @@ TEST_CASE("rows of many stored tables are read in any order, their texts stay wh
   TableStore store("-");
   std::vector<std::shared_ptr<const Table>> tables;
   for (int i = 0; i < 20; ++i) {
-    const std::string text = "table " + std::to_string(i) + ", longer than what lies in a string itself";
+    const std::string text = "table " + std::to_string(i) + ", longer than a string holds without memory";
     tables.push_back(
         store.add(FakeTable({"text", "number"}, {{Text{text}, std::int64_t{i}}, {Text{"end"}, 0.5}})));
   }
@@ -58,10 +58,10 @@ TEST_CASE("rows of many stored tables are read in any order, their texts stay wh
     CHECK(plain_text(cells[0]).starts_with("table " + std::to_string(i) + ","));
     CHECK(std::get<std::int64_t>(cells[1]) == i);
   }
-  CHECK(plain_text(held[0]) == "table 7, longer than what lies in a string itself");
+  CHECK(plain_text(held[0]) == "table 7, longer than a string holds without memory");
 }
 
-TEST_CASE("what has no room on the disk is told of, and so are bytes that end early") {
+TEST_CASE("a table for which the disk has no room is an error, and so are bytes that end early") {
   TableStore store("/nonexistent/folder/result.csv");
   const FakeTable table({"text"}, {{Text{"a"}}});
   CHECK_THROWS_AS(store.add(table), IoError);
@@ -74,8 +74,8 @@ TEST_CASE("bytes that were changed are refused, or are another table") {
   const std::vector<std::string> frames = {"File a.py, line 1"};
   const FakeTable table(
       {"text", "list", "spelled"},
-      {{Text{"a"}, Structured{"x", "[1]", &frames}, Spelled{Spelled::NumberForm::percent, 12.5, 0}},
-       {Text{"b"}, Structured{"y", "[]", &frames}, Spelled{Spelled::NumberForm::real, 1, 0}}});
+      {{Text{"a"}, Text{"x", "[1]", &frames}, Spelled{Spelled::NumberForm::percent, 12.5, 0}},
+       {Text{"b"}, Text{"y", "[]", &frames}, Spelled{Spelled::NumberForm::real, 1, 0}}});
   const std::string bytes = pack_table(table);
   std::size_t refused = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
