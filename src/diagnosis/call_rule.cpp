@@ -282,14 +282,15 @@ void CallRule::show_effect(EntryPair& entry, std::uint32_t forward, double error
   walk_.confirm(std::exchange(found, {}), before);
 }
 
-/// The first call with another shape that the entry takes an input from, within kFewestCases calls;
-/// null if no such call exists.
+/// The first call with another shape that the entry takes an input from, within a few calls: views and
+/// elementwise calls come before the call that combines it with another tensor. Null if no such call exists.
 const CallRule::Rearranged* CallRule::rearranged_ahead(const EntryPair& entry) const {
+  constexpr unsigned kMostBehind = 3;
   for (const std::uint32_t i : target_.apis[entry.target].items()) {
     if (walk_.item_of(i).state != State::input) continue;
     const std::uint32_t from = walk_.target_flow.find(walk_.target_keys.of(i));
     const auto maker = from == kNone ? rearranged_.end() : rearranged_.find(target_.items[from].api);
-    if (maker != rearranged_.end() && maker->second.behind < kFewestCases) return &maker->second;
+    if (maker != rearranged_.end() && maker->second.behind < kMostBehind) return &maker->second;
   }
   return nullptr;
 }

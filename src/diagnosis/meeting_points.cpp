@@ -218,6 +218,7 @@ std::vector<NearPair> near_pairs(const ContentFlow& target, const std::vector<st
       const Content& partner = golden.contents()[theirs[other]];
       const double error = error_between(content, partner);
       if (error <= kNearby && std::abs(content.norm - partner.norm) <= kNearbyNorm * partner.norm)
+        // Nearer pairs count for more.
         candidates.push_back(
             {place, other, error, static_cast<std::uint64_t>(kFar * (1 - error / kNearby)) + 1});
     }

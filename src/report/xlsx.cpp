@@ -176,7 +176,7 @@ class RowWriter {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const CellMarkup place{openings_.at(i), number, style, quoted, wrapped};
       std::visit([&](const auto& cell) { append_cell(out, place, cell); }, cells[i]);
-      if (!std::holds_alternative<Text>(cells[i])) out += "</v></c>";
+      if (!std::holds_alternative<Text>(cells[i])) out += "</v></c>";  // the end of a text depends on it
     }
     out += "</row>";
   }

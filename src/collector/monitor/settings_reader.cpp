@@ -29,11 +29,11 @@ std::uint64_t SettingsReader::at_least(const char* key, std::int64_t least, std:
   return value->get<std::uint64_t>();
 }
 
-void SettingsReader::read_window(std::int64_t least_times, const std::string& most_times) {
+void SettingsReader::read_window(std::int64_t least_times, const std::string& default_times) {
   Window& window = settings_.window;
   window.start = at_least("start_step", 0, 0, "0");
   window.interval = at_least("step_interval", 1, 1, "1");
-  window.times = at_least("collect_times", least_times, window.times, most_times);
+  window.times = at_least("collect_times", least_times, window.times, default_times);
   settings_.effective["start_step"] = window.start;
   settings_.effective["step_interval"] = window.interval;
   settings_.effective["collect_times"] = window.times;

@@ -18,8 +18,8 @@ class SettingsReader {
   /// Reads a whole number; a wrong one gives a warning and its default, which the warning spells as `shown`.
   std::uint64_t at_least(const char* key, std::int64_t least, std::uint64_t fallback,
                          const std::string& shown);
-  /// Reads the steps that are collected, except the last one. `most_times`: as a warning spells it.
-  void read_window(std::int64_t least_times, const std::string& most_times);
+  /// Reads the steps that are collected, except the last one. `default_times`: as a warning spells it.
+  void read_window(std::int64_t least_times, const std::string& default_times);
 
   const Json& configuration_;
   Settings settings_;
