@@ -3,10 +3,8 @@
 // trained), and the backward entries that one side lacks for that reason.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
-#include <string_view>
 
 #include "graph/data/item_texts.hpp"
 #include "verdict/result.hpp"
