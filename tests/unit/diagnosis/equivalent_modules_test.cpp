@@ -142,4 +142,38 @@ TEST_CASE("single elements of half types are off by a rounding") {
   CHECK(first(diagnosed(spelled_otherwise({2e-2, 5e-3, 5e-3}, half), {}, kInRotary)).is_evidence());
 }
 
+TEST_CASE("what only modules take whose results are the same is another way") {
+  // Positions are counted from one: a rotation of queries and keys that attention does not see.
+  double output = 0;
+  SUBCASE("the same result") {}
+  SUBCASE("another result") {
+    output = 0.1;
+  }
+  const auto angles = [](double size) {
+    return tensor(size, "[64]", "torch.float32", R"(, "requires_grad": false)");
+  };
+  const auto trained = [](double size, double error) {
+    return rough(size, error, "[4, 64]", "torch.float32", R"(, "requires_grad": true)");
+  };
+  Two two;
+  two.forward("Tensor.cos.0.forward", {angles(0.6)}, {angles(0.7)}, {angles(0.5)}, {angles(0.8)});
+  two.forward("Module.rotary.Rotary.forward.0", {angles(0.9)}, {angles(0.7)}, {angles(0.9)}, {angles(0.8)});
+  two.forward("Tensor.__mul__.0.forward", {trained(1, 0), angles(0.7)}, {trained(2.1, 0)},
+              {trained(1, 0), angles(0.8)}, {trained(2, 0)});
+  two.forward("Module.attention.Attention.forward.0", {trained(1, 0)}, {trained(3, output)}, {trained(1, 0)},
+              {trained(3, 0)});
+  two.backward("Module.attention.Attention.backward.0", {trained(5, 0)}, {trained(6, 1.4e-7)},
+               {trained(5, 0)}, {trained(6, 0)});
+  for (testing::DumpText* side : {&two.target, &two.golden})
+    side->gradients("Module.attention.Attention.parameters_grad.0", {"\"weight\": [" + tensor(7) + "]"});
+  const auto modules = modules_of({{"Tensor.cos.0.forward", "Module.rotary.Rotary.forward.0"},
+                                   {"Module.rotary.Rotary.forward.0", ""},
+                                   {"Tensor.__mul__.0.forward", "Module.attention.Attention.forward.0"},
+                                   {"Module.attention.Attention.forward.0", ""},
+                                   {"Module.attention.Attention.backward.0", ""}});
+  const RankDiagnosis rank = diagnosed(
+      two, [&](testing::Asked& asked) { asked.rank.golden_construct = modules; }, modules);
+  CHECK(no_evidence(rank) == (output == 0));
+}
+
 }  // namespace msprobe::diagnosis::equivalent_modules_test

@@ -8,6 +8,7 @@
 
 namespace msprobe::diagnosis::other_ways_test {
 using testing::Asked;
+using testing::Chain;
 using testing::diagnosed;
 using testing::first;
 using testing::modules_of;
@@ -150,6 +151,22 @@ TEST_CASE("another way to a result is one in later steps, where errors have grow
     later.noise = 0.02;
     CHECK(no_evidence(step(later, result)) == (result == 50));
   }
+}
+
+TEST_CASE("a sum that cancels leaves the roundings of what it adds") {
+  // exp(d) - d - 1 in golden, expm1(d) - d in the target: the result is a hundredth of what is added.
+  double error = 5e-6;
+  SUBCASE("roundings") {}
+  SUBCASE("more") {
+    error = 1e-3;
+  }
+  Two two = Chain().text();
+  two.target.forward("Torch.expm1.0.forward", {tensor(4)}, {tensor(0.11)});
+  two.golden.forward("Tensor.exp.0.forward", {tensor(4)}, {tensor(1.1)});
+  two.golden.forward("Tensor.__sub__.0.forward", {tensor(1.1), tensor(1)}, {tensor(0.01)});
+  two.forward("Torch.sqrt.0.forward", {rough(0.01, error)}, {rough(0.1, error)}, {tensor(0.01)},
+              {tensor(0.1)});
+  CHECK(no_evidence(diagnosed(two)) == (error < 1e-4));
 }
 
 }  // namespace msprobe::diagnosis::other_ways_test

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "diagnosis/conclusion.hpp"
@@ -146,6 +147,24 @@ TEST_CASE("optimizers that step in another order are partners by their parameter
         "the optimizer is SGD, golden Adagrad");
 }
 
+TEST_CASE("an optimizer for each part is the one for the whole") {
+  const auto adams = [](const std::string& first, const std::string& more, const std::string& second = "") {
+    const auto step = [](const std::string& lr, const std::string& parameters) {
+      return R"({"module": "torch.optim.adam", "class": "Adam", "groups": [{"settings": {"lr": )" + lr +
+             R"(}, "parameters": [)" + parameters + "]}]}";
+    };
+    return R"({"optimizers": [)" + step(first, more) +
+           (second.empty() ? "" : ", " + step(second, R"("a.b")")) +
+           R"(, {"class": "SGD", "groups": [{"settings": {"lr": 1}, "parameters": ["c.w"]}]}]})";
+  };
+  const std::string whole = adams("0.1", R"("a.w", "a.b")");
+  CHECK(no_evidence(with(adams("0.1", R"("a.w")", "0.1"), whole)));
+  CHECK(no_evidence(with(whole, adams("0.1", R"("a.w")", "0.1"))));
+  const RankDiagnosis rank = with(adams("0.1", R"("a.w")", "0.3"), whole);
+  CHECK(first(rank).text == "Adam: lr is 0.3, golden 0.1 (1 of 2 parameters: a.b)");
+  CHECK(rank.evidence == 1);
+}
+
 TEST_CASE("a setting that is a tensor is what rounding to float32 makes of it") {
   CHECK(no_evidence(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.001)"))));
   CHECK(first(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.0010001)"))).is_evidence());
@@ -214,6 +233,27 @@ TEST_CASE("gradients that change between backward and optimizer") {
   CHECK(found.text ==
         "between backward and optimizer: the optimizer takes 1 gradient 0.5 times as large, in golden as the "
         "backward gave them: a.w");
+}
+
+TEST_CASE("clipping to one norm makes other factors of other gradients") {
+  const auto said = [](double limit) {
+    Two two;
+    two.target.gradients("Module.a.Linear.parameters_grad.0",
+                         {named("w", "[" + tensor(3) + "]"), named("b", "[" + tensor(4) + "]")});
+    two.golden.gradients("Module.a.Linear.parameters_grad.0",
+                         {named("w", "[" + tensor(3) + "]"), named("b", "[" + tensor(2) + "]")});
+    const auto clipped = [](double w, double b, double to) {
+      const double factor = to / std::hypot(w, b);
+      return adam("",
+                  R"("gradient_norms": [)" + python_repr(w * factor) + ", " + python_repr(b * factor) + "]");
+    };
+    const RankDiagnosis rank = with(clipped(48, 64, 1), clipped(48, 32, limit), two);
+    return std::ranges::any_of(rank.findings, [](const Finding& each) {
+      return each.is_evidence() && each.text.find("the optimizer takes") != std::string::npos;
+    });
+  };
+  CHECK(!said(1));
+  CHECK(said(2));
 }
 
 TEST_CASE("another argument of a call that clips gradients comes before what the optimizer takes") {
