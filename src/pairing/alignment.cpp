@@ -17,7 +17,6 @@
 #include "pairing/roles.hpp"
 #include "pairing/sequence.hpp"
 #include "pairing/updates.hpp"
-#include "support/ascii.hpp"
 #include "support/check.hpp"
 #include "support/parallel.hpp"
 #include "support/text_pool.hpp"
@@ -236,7 +235,7 @@ class EntryAligner {
       move_terms();
     }
     index_names();
-    find_other_passes();
+    pair_passes();
     follow_forward();
     align_direction(Direction::backward);
     by_name();
@@ -405,10 +404,6 @@ class EntryAligner {
     out_.target_of[golden] = target;
   }
 
-  bool is_earlier_pass(std::uint32_t target) const {
-    return out_.has_other_passes() && out_.target_earlier_pass[target];
-  }
-
   void index_names() {
     const auto text_of = [this](std::uint32_t api) { return api_name(golden_, api); };
     for (std::uint32_t i = 0; i < golden_.apis.size(); ++i) golden_names_.add(i, text_of);
@@ -419,50 +414,92 @@ class EntryAligner {
     return found == TextIndex::kNone ? kNone : found;
   }
 
-  /// The number of recorded gradients of each module that is called as often in both runs, where the runs
-  /// have other numbers of them: one runs a backward for each part of the loss, the other for their sum.
-  void find_other_passes() {
-    struct PassCounts {
+  /// Pairs the recorded gradients of each module that is called as often in both runs, where the runs have
+  /// other numbers of them: one runs a backward for each part of the loss, the other for their sum, or one
+  /// lets the gradient of another model's loss pass through. Gradients add up until a step of the optimizer
+  /// takes them, so that of those before each step the last ones are partners.
+  void pair_passes() {
+    struct Passes {
       std::array<std::uint32_t, 2> calls{};
-      std::array<std::uint32_t, 2> passes{};
+      std::array<std::vector<std::uint32_t>, 2> entries;
     };
-    std::unordered_map<std::string_view, PassCounts> counts;
+    std::unordered_map<std::string_view, Passes> modules;
     const std::array<const Side*, 2> sides = {&target_, &golden_};
     for (std::size_t k = 0; k < sides.size(); ++k) {
       for (std::uint32_t i = 0; i < sides[k]->apis.size(); ++i) {
         const dump::EntryName parsed = sides[k]->parsed_name(i);
         if (!parsed.is_module) continue;
-        if (parsed.direction == Direction::forward) ++counts[parsed.base].calls[k];
-        if (parsed.direction == Direction::parameters_grad) ++counts[parsed.base].passes[k];
+        if (parsed.direction == Direction::forward) ++modules[parsed.base].calls[k];
+        if (parsed.direction == Direction::parameters_grad) modules[parsed.base].entries[k].push_back(i);
       }
     }
-    for (const auto& [module, of] : counts) {
-      if (of.calls[0] == of.calls[1] && of.passes[0] != of.passes[1] && of.passes[0] > 0 && of.passes[1] > 0)
-        passes_.emplace(module, of.passes);
+    std::erase_if(modules, [](const auto& each) {
+      const auto& [calls, entries] = each.second;
+      return calls[0] != calls[1] || entries[0].size() == entries[1].size() || entries[0].empty() ||
+             entries[1].empty();
+    });
+    if (modules.empty()) return;
+    const std::array<const ConstructTable*, 2> constructs = {target_construct_, golden_construct_};
+    const std::array<std::vector<bool>*, 2> earlier = {&out_.target_earlier_pass, &out_.golden_earlier_pass};
+    std::array<std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>, 2> updates;
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+      earlier[k]->assign(sides[k]->apis.size(), false);
+      if (constructs[k] != nullptr) updates[k] = calls_by_parameter(*sides[k], *constructs[k]);
     }
-    if (passes_.empty()) return;
-    const auto mark = [&](const Side& side, std::size_t own, std::vector<bool>& earlier) {
-      std::unordered_map<std::string_view, std::uint32_t> seen;
-      earlier.assign(side.apis.size(), false);
-      for (std::uint32_t i = 0; i < side.apis.size(); ++i) {
-        const dump::EntryName parsed = side.parsed_name(i);
-        const auto found = passes_.find(parsed.base);
-        if (parsed.direction != Direction::parameters_grad || found == passes_.end()) continue;
-        earlier[i] = ++seen[parsed.base] + found->second[1 - own] <= found->second[own];
+    for (const auto& [module, of] : modules) {
+      of_passes_.insert(module);
+      std::array<std::vector<std::uint32_t>, 2> steps;  // calls of the optimizer that take its gradients
+      for (std::size_t k = 0; k < sides.size(); ++k) {
+        for (const std::uint32_t i : sides[k]->apis[of.entries[k].front()].items()) {
+          const auto found = updates[k].find(parameter_key(*sides[k], sides[k]->items[i]));
+          if (found != updates[k].end())
+            steps[k].insert(steps[k].end(), found->second.begin(), found->second.end());
+        }
       }
-    };
-    mark(target_, 0, out_.target_earlier_pass);
-    mark(golden_, 1, out_.golden_earlier_pass);
+      const bool known = !steps[0].empty() && !steps[1].empty();
+      std::array<std::vector<Sum>, 2> sums;
+      for (std::size_t k = 0; k < sides.size(); ++k) {
+        sums[k] = sums_of(of.entries[k], known ? steps[k] : std::vector<std::uint32_t>());
+        for (const std::uint32_t pass : of.entries[k]) (*earlier[k])[pass] = true;
+      }
+      for (std::size_t n = 0; n < std::max(sums[0].size(), sums[1].size()); ++n) {
+        if (n < sums[0].size() && n < sums[1].size()) {
+          auto theirs = sums[1][n].passes.rbegin();
+          for (auto ours = sums[0][n].passes.rbegin();
+               ours != sums[0][n].passes.rend() && theirs != sums[1][n].passes.rend(); ++ours, ++theirs) {
+            pair(*ours, *theirs);
+            out_.target_earlier_pass[*ours] = out_.golden_earlier_pass[*theirs] = false;
+          }
+          continue;
+        }
+        // A sum that a step takes trains this run alone: no later gradient contains it.
+        const std::size_t k = n < sums[0].size() ? 0 : 1;
+        if (sums[k][n].taken) (*earlier[k])[sums[k][n].passes.back()] = false;
+      }
+    }
   }
 
-  /// The pass of golden whose gradients are those of a pass of the target: both count from the last one.
-  std::string pass_in_golden(const EntryName& gradients, std::string_view place) const {
-    const auto found = passes_.find(gradients.base);
-    const auto number =
-        found == passes_.end() ? std::optional<std::uint32_t>() : whole_number<std::uint32_t>(gradients.call);
-    if (!number) return std::string(place);
-    place.remove_suffix(gradients.call.size());
-    return std::string(place) + std::to_string(*number + found->second[1] - found->second[0]);
+  bool is_of_passes(const EntryName& parsed) const {
+    return parsed.direction == Direction::parameters_grad && of_passes_.contains(parsed.base);
+  }
+
+  /// Passes whose gradients add up.
+  struct Sum {
+    std::vector<std::uint32_t> passes;
+    bool taken = false;  // by a step of the optimizer
+  };
+
+  static std::vector<Sum> sums_of(const std::vector<std::uint32_t>& passes,
+                                  const std::vector<std::uint32_t>& steps) {
+    std::vector<Sum> sums(1);
+    for (std::size_t n = 0; n < passes.size(); ++n) {
+      if (sums.back().taken) sums.emplace_back();
+      sums.back().passes.push_back(passes[n]);
+      const std::uint32_t next = n + 1 < passes.size() ? passes[n + 1] : kNone;
+      sums.back().taken = std::any_of(steps.begin(), steps.end(),
+                                      [&](std::uint32_t step) { return passes[n] < step && step < next; });
+    }
+    return sums;
   }
 
   /// Pairs backward entries, which have the base and call number of their forward entry, and gradients of
@@ -481,7 +518,7 @@ class EntryAligner {
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
       const std::string_view own = text_of(i);
       const dump::EntryName parsed = target_.parsed_name(i);
-      if (out_.golden_of[i] != kNone || is_earlier_pass(i)) continue;
+      if (out_.golden_of[i] != kNone || is_of_passes(parsed)) continue;
       std::uint32_t forward = kNone;
       if (parsed.direction == Direction::backward) {
         name.assign(parsed.base);
@@ -499,7 +536,7 @@ class EntryAligner {
         name.append(partner.call_first ? "." : ".backward.").append(partner.call);
         if (partner.call_first) name += ".backward";
       } else {
-        name.append(pass_in_golden(parsed, own.substr(parsed.base.size())));
+        name.append(own.substr(parsed.base.size()));
       }
       std::uint32_t golden = golden_named(name);
       if (golden == kNone && parsed.direction == Direction::parameters_grad) {
@@ -519,8 +556,8 @@ class EntryAligner {
   /// Pairs gradients of modules without a forward entry, and values saved by name.
   void by_name() {
     for (std::uint32_t i = 0; i < target_.apis.size(); ++i) {
-      if (out_.golden_of[i] != kNone || is_earlier_pass(i)) continue;
       const dump::EntryName parsed = target_.parsed_name(i);
+      if (out_.golden_of[i] != kNone || is_of_passes(parsed)) continue;
       if (parsed.direction != Direction::parameters_grad && parsed.direction != Direction::debug) continue;
       const std::uint32_t golden = golden_named(api_name(target_, i));
       if (golden != kNone && out_.target_of[golden] == kNone) pair(i, golden);
@@ -543,8 +580,7 @@ class EntryAligner {
   const ConstructTable* golden_construct_ = nullptr;
   Alignment out_;
   TextIndex golden_names_;
-  /// How many passes of the target and of golden gave gradients of a module, if not equally many.
-  std::unordered_map<std::string_view, std::array<std::uint32_t, 2>> passes_;
+  std::unordered_set<std::string_view> of_passes_;  // modules whose gradients pair_passes() has paired
 };
 
 }  // namespace

@@ -26,12 +26,13 @@ struct Alignment {
   std::vector<std::uint32_t> target_of;  // by entry of golden
   /// By item under test: the item of golden that has the same place in the partner of its entry, or kNone.
   std::vector<std::uint32_t> golden_item_of;
-  std::vector<GoldenOnly> golden_only;   // in the order of golden
+  std::vector<GoldenOnly> golden_only;  // in the order of golden
   /// Calls of an optimizer for parameters that the other side does not have; they have no partner.
   std::vector<bool> target_update_alone;  // empty: no such calls
   std::vector<bool> golden_update_alone;
-  /// Gradients of parameters after a backward pass of a step that the other side does not run. They add up,
-  /// so that the last ones are partners; these have none.
+  /// Gradients of parameters after a backward pass of a step that the other side does not run. They add up
+  /// until the optimizer takes them, so that the last ones before its step are partners; these have none, and
+  /// no step takes them alone.
   std::vector<bool> target_earlier_pass;  // empty: both sides run as many passes
   std::vector<bool> golden_earlier_pass;
   bool renamed = false;    // an entry is paired with one of another name

@@ -41,8 +41,15 @@ pairing::Alignment alignment_of_rows(const PairedRank& rank) {
 
 void align_entries(PairedRank& rank, bool mapped) {
   if (rank.alignment) return;
+  // If the sides run other backward passes, the place of the optimizer's calls says which gradients add up.
+  const bool other_entries = rank.target.apis.size() != rank.golden.apis.size();
+  const auto table = [&](const std::shared_ptr<const dump::ConstructBeside>& construct) {
+    return other_entries && construct ? &construct->table() : nullptr;
+  };
   rank.alignment = std::make_shared<const pairing::Alignment>(
-      mapped ? alignment_of_rows(rank) : pairing::align(rank.target, rank.golden));
+      mapped ? alignment_of_rows(rank)
+             : pairing::align(rank.target, rank.golden, table(rank.target_construct),
+                              table(rank.golden_construct)));
 }
 
 }  // namespace msprobe::pairing

@@ -49,11 +49,6 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
   return found;
 }
 
-/// The name of a parameter as a number; never 0.
-std::uint64_t parameter_key(const Side& side, const Item& item) {
-  return std::hash<std::string>{}(name_in_model(side, item)) | 1;
-}
-
 /// The optimizer's calls of a side.
 struct Updates {
   std::vector<std::uint64_t> parameters;  // by entry: the parameter that a call of an optimizer updates, or 0
@@ -187,6 +182,24 @@ std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls_of(
 }
 
 }  // namespace
+
+std::uint64_t parameter_key(const Side& side, const Item& item) {
+  return std::hash<std::string>{}(name_in_model(side, item)) | 1;
+}
+
+std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls_by_parameter(
+    const Side& side, const dump::ConstructTable& construct) {
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls;
+  const Parameters parameters(side);
+  for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
+    if (construct.parent(side.text(side.apis[api].name)) != kOptimizer) continue;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      if (side.items[i].state != State::input) continue;
+      if (const std::uint64_t name = parameters.of(side.items[i]); name != 0) calls[name].push_back(api);
+    }
+  }
+  return calls;
+}
 
 std::uint64_t Parameters::content(const Item& item) const {
   if (!item.is_tensor || !dump::is_recorded(item.statistics[dump::kNorm])) return 0;

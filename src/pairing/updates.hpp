@@ -38,6 +38,14 @@ class Parameters {
   std::unordered_map<std::uint64_t, std::uint64_t> names_;  // by content; 0: several parameters have it
 };
 
+/// The name of a parameter as a number; never 0.
+std::uint64_t parameter_key(const dump::Side& side, const dump::Item& item);
+
+/// The calls of a side's optimizers in order, by the key of each parameter that they take, itself or its
+/// gradient.
+std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> calls_by_parameter(
+    const dump::Side& side, const dump::ConstructTable& construct);
+
 /// Pairs of calls of two optimizers that update the same parameter.
 struct UpdatePairs {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  // target and golden

@@ -61,6 +61,43 @@ TEST_CASE("a backward for each part of the loss, or one for their sum") {
   CHECK(!no_evidence(run(0.9, false)));
 }
 
+TEST_CASE("a critic is frozen while the actor learns, or lets its gradient pass through") {
+  // After the critic's step, this run's weight takes no part in the loss of the actor.
+  const auto run = [](double first, bool trained_by_it) {
+    const auto weight = [](double size, bool grad) {
+      return tensor(size, "[64, 64]", "torch.float32",
+                    grad ? R"(, "requires_grad": true)" : R"(, "requires_grad": false)");
+    };
+    Two two;
+    const auto step = [&](testing::DumpText& side, double gradient, bool second) {
+      for (const int pass : {0, 1}) {
+        const std::string call = std::to_string(pass);
+        const double size = 1 + pass;
+        const std::string used = weight(0.1 * size, pass == 0 || second);
+        side.forward("Functional.linear." + call + ".forward", {tensor(size), used}, {tensor(3 * size)});
+        side.forward("Module.critic.Linear.forward." + call, {tensor(size)}, {tensor(3 * size)}, {},
+                     {named("weight", used)});
+        side.backward("Functional.linear." + call + ".backward", {tensor(5)}, {tensor(6)});
+        if (pass == 1 && !second) continue;
+        side.gradients("Module.critic.Linear.parameters_grad." + call,
+                       {R"("weight": [)" + tensor(gradient + pass, "[64, 64]") + "]"});
+        if (pass == 0 || trained_by_it)
+          side.forward("Tensor.add_." + call + ".forward",
+                       {weight(0.1 * size, true), tensor(gradient + pass, "[64, 64]")},
+                       {weight(0.1 * size + 0.1, true)});
+      }
+    };
+    step(two.target, first, false);
+    step(two.golden, 0.4, true);
+    return diagnosed(
+        two, {},
+        modules_of({{"Tensor.add_.0.forward", "optimizer"}, {"Tensor.add_.1.forward", "optimizer"}}));
+  };
+  CHECK(no_evidence(run(0.4, false)));
+  CHECK(first(run(0.5, false)).entry == "Module.critic.Linear.parameters_grad.0");
+  CHECK(!no_evidence(run(0.4, true)));
+}
+
 TEST_CASE("a convolution as a product and a sum computes in a finer type") {
   const auto run = [](double size, double error, bool exchanged = false) {
     const auto half = [](double of, double apart = 0) { return rough(of, apart, "[4, 64]", kBfloat16); };
