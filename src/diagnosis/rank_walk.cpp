@@ -36,6 +36,7 @@ RankWalk::RankWalk(const measuring::MeasuredRank& rank, const DiagnosisOptions& 
                    const MeasureEntry& measure_entry)
     : walk_(rank, options, framework_frames, reading, history, measure_entry) {
   defer_gradients();
+  defer_first_passes();
 }
 
 RankDiagnosis RankWalk::run() {
@@ -46,8 +47,8 @@ RankDiagnosis RankWalk::run() {
     walk_.errors.measure(api);
     if (walk_.deferred.contains(api)) continue;
     judge(api);
-    if (const auto found = gradients_behind_.find(api); found != gradients_behind_.end()) {
-      for (const std::uint32_t gradients : found->second) judge(gradients);
+    if (const auto found = deferred_to_.find(api); found != deferred_to_.end()) {
+      for (const std::uint32_t each : found->second) judge(each);
     }
   }
   if (walk_.out.stopped) {
@@ -119,16 +120,17 @@ void RankWalk::judge(std::uint32_t api) {
   walk_.out.stopped = walk_.options.first && may_stop(entry);
 }
 
+void RankWalk::defer(std::uint32_t api, std::uint32_t place) {
+  walk_.deferred[api] = place;
+  deferred_to_[place].push_back(api);
+}
+
 /// Defers gradients of parameters: releases of the Python tool before 26 write them next to the module's
 /// forward entry, although they exist only after its last backward. Those that have the number of a pass
 /// belong to the next backward.
 void RankWalk::defer_gradients() {
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> waiting;
   std::unordered_map<std::string_view, std::uint32_t> last;
-  const auto defer = [&](std::uint32_t api, std::uint32_t place) {
-    walk_.deferred[api] = place;
-    gradients_behind_[place].push_back(api);
-  };
   for (std::uint32_t api = 0; api < walk_.target.apis.size(); ++api) {
     const dump::EntryName parsed = walk_.target.parsed_name(api);
     if (!parsed.is_module) continue;
@@ -148,6 +150,43 @@ void RankWalk::defer_gradients() {
     const auto place = last.find(module);
     if (place == last.end()) continue;
     for (const std::uint32_t api : gradients) defer(api, place->second);
+  }
+}
+
+/// Defers backward entries through which a second pass goes, as that of a loss of forces, which are gradients
+/// themselves: recorders leave an entry at the place of the first pass, with the values of the last. A
+/// gradient that only the backward of a later call gives cannot have arrived before that call, nor can what
+/// follows from it.
+void RankWalk::defer_first_passes() {
+  const auto is_backward = [&](std::uint32_t api) {
+    return walk_.target.parsed_name(api).direction == Direction::backward;
+  };
+  const std::uint32_t first = first_backward(walk_.target);
+  const std::uint32_t last = behind_backward(walk_.target);
+  std::uint32_t called = first;
+  while (called < last && walk_.target.parsed_name(called).direction != Direction::forward) ++called;
+  if (called == last) return;
+  ContentMap first_given;
+  for (std::uint32_t api = last; api-- > first;)
+    if (is_backward(api)) first_given.put_outputs(walk_.target_keys, api, false);
+  for (std::uint32_t api = first; api < last; ++api) {
+    if (!is_backward(api) || walk_.deferred.contains(api)) continue;
+    const std::uint32_t forward = walk_.errors.forward_of(api);
+    if (forward == pairing::kNone) continue;
+    for (const std::uint32_t i : walk_.target.apis[api].items()) {
+      if (walk_.item_of(i).state != State::input) continue;
+      const std::uint32_t from = first_given.find(walk_.target_keys.of(i));
+      if (from == ContentMap::kUnknown || walk_.item_of(from).api <= api) continue;
+      const std::uint32_t maker = walk_.item_of(from).api;
+      const std::uint32_t later = walk_.errors.forward_of(maker);
+      if (later == pairing::kNone || later <= api) continue;
+      for (std::uint32_t each = api; each < later; ++each) {
+        if (!is_backward(each) || walk_.deferred.contains(each)) continue;
+        const std::uint32_t own = walk_.errors.forward_of(each);
+        if (own != pairing::kNone && own <= forward) defer(each, maker);
+      }
+      break;
+    }
   }
 }
 

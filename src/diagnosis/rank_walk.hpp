@@ -34,7 +34,9 @@ class RankWalk {
   RankDiagnosis run();
 
  private:
+  void defer(std::uint32_t api, std::uint32_t place);
   void defer_gradients();
+  void defer_first_passes();
   void judge(std::uint32_t api);
   void forward_pair(EntryPair& entry);
   void part_of_batch(EntryPair& entry);
@@ -46,7 +48,7 @@ class RankWalk {
 
   Walk walk_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
-      gradients_behind_;  // by backward entry: the gradients in Walk::deferred
+      deferred_to_;  // by backward entry: the entries in Walk::deferred that are judged after it
   StepExplanations explanations_{walk_};
   Rewrites rewrites_{walk_};
   OneSidedRuns runs_{walk_};

@@ -111,7 +111,7 @@ struct Walk {
   std::vector<bool> compound;  // by entry: see EntryPair
   std::vector<bool> compound_golden;
   std::unordered_map<std::uint32_t, std::uint32_t>
-      deferred;                // gradients of parameters: the backward after which they are judged
+      deferred;  // gradients, and entries of a second pass: the backward after which they are judged
   ContentMap parameter_items;  // contents of modules' parameters: their items
   ContentMap golden_parameter_items;
   ContentMap golden_gradient_items;  // contents of gradients of parameters: their items

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diagnosis/rank_diagnosis.hpp"
+#include "support/text.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
 
 namespace msprobe::diagnosis::order_of_calls_test {
@@ -50,6 +51,32 @@ void step(DumpText& side, Average when) {
 }
 
 }  // namespace
+
+TEST_CASE("a second pass through a graph comes after the loss") {
+  // The gradient of an energy is a force; the loss of both sends a gradient through the graph once more,
+  // whose values stand where the first pass was.
+  const auto run = [](double scale, double kernel) {
+    Two two;
+    const auto step = [](DumpText& side, double factor, double back) {
+      side.forward("Functional.linear.0.forward", {tensor(1)}, {tensor(2)});
+      side.forward("Tensor.square.0.forward", {tensor(2)}, {tensor(3)});
+      side.backward("Tensor.square.0.backward", {tensor(4 * factor)}, {tensor(5 * factor)});
+      side.backward("Functional.linear.0.backward", {tensor(6 * factor)}, {tensor(7 * factor * back)});
+      side.forward("Tensor.__sub__.0.forward", {tensor(8)}, {tensor(9)});
+      side.forward("Tensor.__mul__.0.forward", {tensor(3), scalar("float", python_repr(factor))},
+                   {tensor(3 * factor)});
+      side.backward("Tensor.__mul__.0.backward", {tensor(0.5)}, {tensor(4 * factor)});
+    };
+    step(two.target, scale, kernel);
+    step(two.golden, 1, 1);
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(run(1, 1)));
+  const RankDiagnosis rank = run(2, 1);
+  CHECK(first(rank).entry == "Tensor.__mul__.0.forward");
+  CHECK(testing::is_one_cause(rank));
+  CHECK(first(run(1, 1.1)).entry == "Functional.linear.0.backward");
+}
 
 TEST_CASE("a normalization before or after the residual") {
   const std::string weight = tensor(0.1, "[64, 64]");
