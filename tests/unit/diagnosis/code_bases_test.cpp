@@ -210,7 +210,9 @@ TEST_CASE("other parameters that compute the same are none of names' business") 
     rank.alignment = std::make_shared<const Alignment>(align(rank.target, rank.golden, nullptr, nullptr));
     rank.precision = std::make_shared<const measuring::StatisticsPrecision>(rank.target, rank.golden);
     RankHistory past;
-    return diagnose(rank, {.two_code_bases = are_two_code_bases(rank)}, {}, past);
+    DiagnosisOptions options;
+    options.two_code_bases = are_two_code_bases(rank);
+    return diagnose(rank, options, {}, past);
   };
   const RankDiagnosis same = diagnosed_by(5);
   CHECK(same.findings.empty());
