@@ -28,7 +28,7 @@ std::string name_of(const Side& side, const Item& buffer) {
 
 }  // namespace
 
-BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
+BufferRule::BufferRule(Walk& walk, const RunningStatistics& running) : WalkRule(walk) {
   std::unordered_map<std::string, std::uint32_t> golden_buffers;
   for (std::uint32_t i = 0; i < golden_.buffers.size(); ++i)
     golden_buffers.try_emplace(name_of(golden_, golden_.buffers[i]), i);
@@ -36,6 +36,7 @@ BufferRule::BufferRule(Walk& walk) : WalkRule(walk) {
     const Item& ours = target_.buffers[i];
     const auto partner = golden_buffers.find(name_of(target_, ours));
     if (partner == golden_buffers.end() || !ours.is_tensor) continue;
+    if (running.are_left(measuring::content_key(target_, ours))) continue;
     const Item& theirs = golden_.buffers[partner->second];
     const measuring::Tolerance tolerance = history_.precision->of(target_, ours, golden_, theirs);
     const measuring::Measure measure = measuring::measure(target_, ours, golden_, theirs, tolerance);

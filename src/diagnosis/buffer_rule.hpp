@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "diagnosis/running_statistics.hpp"
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
@@ -14,8 +15,9 @@ namespace msprobe::diagnosis {
 /// wrong that nothing else explains. Until then it is a hint.
 class BufferRule : WalkRule {
  public:
-  /// Compares all buffers of both sides, by module and name.
-  explicit BufferRule(Walk& walk);
+  /// Compares all buffers of both sides, by module and name. Statistics that a call left are judged where the
+  /// next call takes them.
+  BufferRule(Walk& walk, const RunningStatistics& running);
 
   /// If an input of the entry has the content of a buffer that differs, reports the buffer and returns true.
   bool takes(EntryPair& entry, std::uint64_t content);

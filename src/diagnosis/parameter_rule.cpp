@@ -322,10 +322,16 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
     if (judged != ContentMap::kUnknown && walk_.e_of(index) <= kFew * (walk_.e_of(judged) + entry.u)) return;
     judged_contents_.put(key, index);
   }
-  ++judged_;
   const double e = walk_.e_of(index);
-  const std::string outside = e > 0 && history_.steps > 0 ? name_outside_optimizer(key) : std::string();
-  if (!outside.empty()) --judged_;
+  const auto position = position_of(target_, walk_.item_of(index));
+  const bool is_running = position && pairing::is_running_statistic(entry.name.operation(), *position);
+  const auto known = is_running ? running_.left(entry, index) : std::nullopt;
+  const bool left = known.has_value();
+  const RunningStatistics::Left before = known.value_or(RunningStatistics::Left());
+  const std::string outside =
+      !left && e > 0 && history_.steps > 0 ? name_outside_optimizer(key) : std::string();
+  const bool apart = left || !outside.empty();
+  judged_ += apart ? 0 : 1;
   largest_.parameters = std::max(largest_.parameters, std::min(e, 1.0));
   if (e == 0 && errors_.b[index] == 0 && history_.steps == 0) return;
   if (e > 0 && history_.steps > 0) takes_wrong_.insert(entry.target);
@@ -333,16 +339,19 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   const bool other_type = !measuring::same_dtype(target_.text(item.dtype), golden_.text(partner.dtype));
   const double u = std::max({unit_roundoff(target_.text(item.dtype)),
                              unit_roundoff(golden_.text(partner.dtype)), measuring::kSingleRoundoff});
-  double excess = e / (kFew * u);
-  const auto position = position_of(target_, item);
-  const bool is_running = position && pairing::is_running_statistic(entry.name.operation(), *position);
+  double excess = e / (before.error + kFew * u);
   const char* const what = is_running ? "a running statistic" : "a parameter";
   std::string text =
       fmt::format("{} is {} and {}{} before it is used", place_text(target_, item), what,
                   difference_text(target_, item, golden_, partner, e), std::isinf(e) ? "," : "");
   const std::uint64_t steps = history_.steps + walk_.updates;
-  if (steps > 0) {
-    if (history_.evidence) return;  // by what was seen in an earlier step
+  if (steps > 0 && history_.evidence) return;  // by what was seen in an earlier step
+  if (left) {
+    text = fmt::format(
+        "{} is {} and differs by {}{}; what came in at {} explains at most {}", place_text(target_, item),
+        what, error_text(e), before.by == kNone ? "" : fmt::format(" at {}", walk_.target_name(entry.target)),
+        before.by == kNone ? "the call before" : walk_.target_name(before.by), error_text(before.error));
+  } else if (steps > 0) {
     const bool is_vector = sizes_of(target_.text(item.shape)).size() < 2;
     // Where the step is most of the value, noise of small gradients shows, because it may flip the sign of
     // steps, in a vector of all its elements. With eager and with fused attention of two transformers in half
@@ -397,7 +406,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   }
   // Noise hardly moves a norm.
   const double n = static_cast<double>(elements_of(target_.text(item.shape)));
-  if ((walk_.tensors || steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
+  if (!left && (walk_.tensors || steps == 0) && std::isfinite(e) && n > 0 && !noisy) {
     const double shift = errors_.b[index] / (kChance * e / std::sqrt(n) + kFew * measuring::kSingleRoundoff +
                                              (is_half(u) ? kHalf * u : 0));
     if (shift >= kMargin && walk_.threshold * shift / kMargin > excess) {
@@ -406,25 +415,30 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
                          place_text(target_, item), what, error_text(errors_.b[index]));
     }
   }
-  if (walk_.drift && !walk_.drift->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, gradient, u))
+  if (!left && walk_.drift &&
+      !walk_.drift->stands_out(e, sizes_of(target_.text(item.shape)).size() < 2, gradient, u))
     return;
   Finding found = walk_.finding(entry, Kind::parameter, Rule::source, excess);
   found.item = index;
   found.place = place_text(target_, item);
   found.text = std::move(text);
-  if (steps > 0)
+  if (left)
+    found.next = "compare the momentum of the call before, and what else changes the running statistics";
+  else if (steps > 0)
     found.next =
         "compare what the optimizer does to it, and whether the rounding of its type loses small steps";
   if (!found.is_evidence()) {
     walk_.offer(entry, std::move(found));
     return;
   }
-  found.downstream = history_.evidence;
+  const bool moved = before.by != kNone;
+  const std::uint32_t at = moved ? before.by : entry.target;
+  found.downstream = history_.evidence || (moved && walk_.touched[at]);
   const bool unread = is_running && is_unread(entry, index);
   // An unread statistic matters in evaluation only, so that the finding comes after all others.
   found.order = unread ? 2 * std::uint64_t{target_.apis.size()} : first_order_within(entry);
   entry.touched = !unread || entry.touched;
-  if (outside.empty()) {
+  if (!apart) {
     ++wrong_;
     if (step.n > 0 && step.target == 0 && step.golden > 0) ++rests_;
     if (step.n > 0 && step.golden == 0 && step.target > 0) ++golden_rests_;
@@ -433,7 +447,7 @@ void ParameterRule::judge(EntryPair& entry, std::uint32_t index, std::uint64_t k
   }
   largest_error_ = std::max(largest_error_, e);
   if (first_ && (!first_is_unread_ || unread)) return;
-  walk_.name_places(found, entry.target, entry.golden);
+  walk_.name_places(found, at, alignment_.golden_of[at]);
   first_ = std::move(found);
   first_is_unread_ = unread;
   before_first_ = walk_.before;

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "diagnosis/running_statistics.hpp"
 #include "diagnosis/updates.hpp"
 #include "diagnosis/walk.hpp"
 
@@ -15,7 +16,7 @@ namespace msprobe::diagnosis {
 
 class ParameterRule : WalkRule {
  public:
-  explicit ParameterRule(Walk& walk) : WalkRule(walk) {}
+  ParameterRule(Walk& walk, const RunningStatistics& running) : WalkRule(walk), running_(running) {}
 
   void judge(EntryPair& entry, std::uint32_t item, std::uint64_t key);
   /// Remembers contents that come from noise: they are noise in the next step, too. These are the parameter,
@@ -50,6 +51,7 @@ class ParameterRule : WalkRule {
   void lead_to(const Finding& parameter);
   bool is_another(EntryPair& entry, std::uint32_t item, std::uint64_t key);
 
+  const RunningStatistics& running_;
   ContentMap judged_contents_;
   std::unordered_set<std::uint64_t> noise_;        // contents
   std::unordered_set<std::uint32_t> takes_wrong_;  // entries: a parameter that differs after a step
@@ -63,7 +65,7 @@ class ParameterRule : WalkRule {
   std::uint64_t wrong_ = 0;
   std::uint64_t rests_ = 0;         // of the wrong ones: as in the step before, while golden's moved
   std::uint64_t golden_rests_ = 0;  // the same of golden
-  std::uint64_t outside_ = 0;       // wrong ones that no optimizer updates
+  std::uint64_t outside_ = 0;       // wrong ones that no optimizer updates, running statistics among them
   std::uint64_t judged_ = 0;
   double largest_error_ = 0;
   double before_first_ = 0;  // largest error before the first

@@ -68,6 +68,8 @@ struct History {
   std::shared_ptr<const measuring::StatisticsPrecision>
       precision;                                         // the precision that the first step showed
   std::unordered_map<std::uint64_t, float> data_errors;  // by the places where data came in
+  /// The root mean square of the errors that explain what the last call left in a running statistic, by name.
+  std::unordered_map<std::uint64_t, double> running;
   // From the step before: differences of the code that had no effect there, by the contents that follow.
   std::unordered_map<std::uint64_t, std::shared_ptr<const Finding>> suspects;
   std::unordered_set<std::uint64_t> noise_contents;  // from the step before: contents that come from noise

@@ -232,6 +232,7 @@ void RankWalk::forward_pair(EntryPair& entry) {
   walk_.last_paired = entry.target;
   walk_.noisy[entry.target] = entry.noise;
   parameters_.remember_noise(entry);
+  running_.remember(entry);
   if (entry.noise) walk_.largest.noise = std::max(walk_.largest.noise, std::min(entry.e_out, 1.0));
   walk_.reached[entry.target].join(entry.upstream);
   if (explained && !entry.noise) {
@@ -318,6 +319,7 @@ void RankWalk::finish() {
   // The entries after a stop might show an effect.
   if (!walk_.out.stopped) runs_.settle_gradients();
   parameters_.finish();
+  running_.finish();
   if (!walk_.out.stopped) training_.compare_optimizers();
   suspects_.name();
   if (!walk_.out.stopped) {

@@ -17,6 +17,7 @@
 #include "diagnosis/output_rule.hpp"
 #include "diagnosis/parameter_rule.hpp"
 #include "diagnosis/rewrites.hpp"
+#include "diagnosis/running_statistics.hpp"
 #include "diagnosis/step_rule.hpp"
 #include "diagnosis/suspects.hpp"
 #include "diagnosis/training_rule.hpp"
@@ -54,14 +55,15 @@ class RankWalk {
   OneSidedRuns runs_{walk_};
   GradientPaths paths_{walk_};
   CallRule calls_{walk_, runs_, paths_};
-  ParameterRule parameters_{walk_};
-  BufferRule buffers_{walk_};
+  RunningStatistics running_{walk_};
+  ParameterRule parameters_{walk_, running_};
+  BufferRule buffers_{walk_, running_};
   InputRule inputs_{walk_, runs_, parameters_, buffers_};
   OutputRule outputs_{walk_};
   UnexplainedRule unexplained_{walk_};
   TrainingRule training_{walk_};
   EnclosingCode enclosing_{walk_};
-  Suspects suspects_{walk_, runs_, paths_};
+  Suspects suspects_{walk_, runs_, paths_, running_};
   GradientRule gradients_{walk_, runs_, rewrites_, explanations_, paths_, calls_, outputs_};
 };
 

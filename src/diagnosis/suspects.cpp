@@ -260,6 +260,10 @@ Suspects::Suspect Suspects::suspect_of(const Finding& evidence) {
     return {nullptr, nearest_cut(kNone)};
   const bool between = is_between(evidence);
   if (!between && evidence.target_api == kNone) return {};
+  // A running statistic is taken by another call than the one that left it.
+  if (evidence.kind == Kind::parameter && evidence.item != kNone &&
+      walk_.item_of(evidence.item).api != evidence.target_api)
+    return {nullptr, hints_.contains(evidence.target_api) ? evidence.target_api : kNone};
   const auto direction =
       between ? Direction::parameters_grad : walk_.target.parsed_name(evidence.target_api).direction;
   for (const bool is_target : {true, false}) {
@@ -338,6 +342,10 @@ const Finding* Suspects::past_suspect(const Finding& evidence) const {
       if (const Finding* past = known(measuring::content_key(*side, buffer)); past != nullptr) return past;
     }
   }
+  if (evidence.kind == Kind::parameter) {
+    for (const std::uint64_t name : running_.names_at(evidence.target_api))
+      if (const Finding* past = known(name); past != nullptr) return past;
+  }
   for (const std::uint32_t i : target_.apis[evidence.target_api].items()) {
     const dump::Item& item = walk_.item_of(i);
     if (item.state == State::output || errors_.golden_item[i] == kNone) continue;
@@ -391,17 +399,20 @@ void Suspects::remember(const std::vector<Finding>& hints) {
   std::unordered_map<std::string, std::shared_ptr<const Finding>> by_line;
   for (const Finding& hint : hints) {
     const bool alone = hint.kind == Kind::added || hint.kind == Kind::removed || hint.kind == Kind::exchanged;
-    const bool argument = hint.kind == Kind::argument && hint.target_api != kNone && differs(hint.target_api);
-    if (hint.is_evidence() || (!alone && !argument)) continue;
+    const bool given = hint.kind == Kind::argument && hint.target_api != kNone;
+    const bool argument = given && differs(hint.target_api);
+    const auto left = given ? running_.names_at(hint.target_api) : std::vector<std::uint64_t>();
+    if (hint.is_evidence() || (!alone && !argument && left.empty())) continue;
     // One line changes many parameters: the finding names its first call.
     auto& shared = by_line.try_emplace(fmt::format("{}\n{}", name_of(hint.kind), hint.where)).first->second;
     if (!shared) shared = std::make_shared<const Finding>(hint);
+    for (const std::uint64_t name : left) history_.suspects.emplace(name, shared);
     if (argument) {
       keep_contents(true, {hint.target_api}, shared);
       keep_contents(false, {alignment_.golden_of[hint.target_api]}, shared);
     }
     for (const OneSidedRuns::Run& run : runs_.runs()) {
-      if (argument || run.order != hint.order) continue;
+      if (given || run.order != hint.order) continue;
       keep_contents(true, run.target, shared);
       keep_contents(false, run.golden, shared);
     }

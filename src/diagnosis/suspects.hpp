@@ -13,14 +13,15 @@
 
 #include "diagnosis/gradient_paths.hpp"
 #include "diagnosis/one_sided_runs.hpp"
+#include "diagnosis/running_statistics.hpp"
 #include "diagnosis/walk.hpp"
 
 namespace msprobe::diagnosis {
 
 class Suspects : WalkRule {
  public:
-  Suspects(Walk& walk, OneSidedRuns& runs, GradientPaths& paths)
-      : WalkRule(walk), runs_(runs), paths_(paths) {}
+  Suspects(Walk& walk, OneSidedRuns& runs, GradientPaths& paths, const RunningStatistics& running)
+      : WalkRule(walk), runs_(runs), paths_(paths), running_(running) {}
 
   /// Names the suspects that evidence by values leads to, once all entries were judged.
   void name();
@@ -66,6 +67,7 @@ class Suspects : WalkRule {
 
   OneSidedRuns& runs_;
   GradientPaths& paths_;
+  const RunningStatistics& running_;
   std::optional<Graph> target_graph_;
   std::optional<Graph> golden_graph_;
   std::vector<std::uint32_t> lost_;          // forward entries on the way whose backward one side alone has

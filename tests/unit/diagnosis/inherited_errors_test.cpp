@@ -144,6 +144,55 @@ TEST_CASE("a running statistic follows what came in before") {
   CHECK(first(running(0)).kind == Kind::parameter);
 }
 
+TEST_CASE("a running statistic is what the call before left in it") {
+  const auto call = [](Two& two, int number, const std::string& mean, const std::string& golden,
+                       std::string_view momentum) {
+    const std::string input = tensor(1, "[4, 64]", "torch.bfloat16");
+    const auto arguments = [&](const std::string& running, std::string_view weight) {
+      return testing::Texts{input,
+                            running,
+                            tensor(0.9, "[64]"),
+                            tensor(0.5, "[64]"),
+                            tensor(0.4, "[64]"),
+                            testing::scalar("bool", "true"),
+                            testing::scalar("float", weight)};
+    };
+    two.forward("Functional.batch_norm." + std::to_string(number) + ".forward", arguments(mean, momentum),
+                {tensor(2)}, arguments(golden, "0.1"), {tensor(2)});
+  };
+  const Construct modules =
+      modules_of({{"Functional.batch_norm.0.forward", "Module.bn.BatchNorm1d.forward.0"},
+                  {"Functional.batch_norm.1.forward", "Module.bn.BatchNorm1d.forward.1"}});
+  const auto running = [&](bool next_step, double error, std::string_view momentum) {
+    const std::string before = tensor(0.2, "[64]");
+    const std::string mean = rough(0.21, error, "[64]");
+    const std::string golden = tensor(0.21, "[64]");
+    Two two;
+    History history;
+    call(two, 0, before, before, momentum);
+    if (!next_step) {
+      call(two, 1, mean, golden, momentum);
+      return diagnosed(two, history, both_sides, modules);
+    }
+    REQUIRE(no_evidence(diagnosed(two, history, both_sides, modules)));
+    Two next;
+    call(next, 0, mean, golden, momentum);
+    return diagnosed(next, history, both_sides, modules);
+  };
+  for (const bool next_step : {false, true}) {
+    CAPTURE(next_step);
+    CHECK(no_evidence(running(next_step, 5e-3, "0.1")));
+    const Finding kernel = first(running(next_step, 0.3, "0.1"));
+    CHECK(kernel.kind == Kind::parameter);
+    CHECK(kernel.entry == "Functional.batch_norm.0.forward");
+    CHECK(kernel.text.starts_with("input.1 is a running statistic and differs by "));
+    const RankDiagnosis momentum = running(next_step, 0.3, "0.9");
+    CHECK(first(momentum).kind == Kind::argument);
+    CHECK(first(momentum).entry == "Functional.batch_norm.0.forward");
+    CHECK(testing::is_one_cause(momentum));
+  }
+}
+
 TEST_CASE("a running statistic that a call only writes matters after the step") {
   Two two;
   two.forward("Functional.batch_norm.0.forward", {tensor(1), rough(0.2, 0.3, "[64]"), tensor(0.9, "[64]")},
