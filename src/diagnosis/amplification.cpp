@@ -19,7 +19,7 @@ using measuring::number_of;
 
 double amplification(const Side& side, std::uint32_t api, Nature nature) {
   if (nature != Nature::sum && nature != Nature::total && nature != Nature::mean &&
-      nature != Nature::exponential && nature != Nature::normalising)
+      nature != Nature::exponential && nature != Nature::periodic && nature != Nature::normalising)
     return 1;
   double in = 0;
   double extreme = 0;
@@ -57,6 +57,7 @@ double amplification(const Side& side, std::uint32_t api, Nature nature) {
       if (out > 0) factor = in / out / std::max(1.0, elements_in / elements_out);
       break;
     case Nature::exponential:
+    case Nature::periodic:
       factor = std::min(extreme, kFar);
       break;
     case Nature::normalising: {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "diagnosis/amplification.hpp"
 #include "diagnosis/argument_names.hpp"
 #include "diagnosis/sentences.hpp"
 #include "dump/side.hpp"
@@ -195,7 +196,9 @@ bool CallRule::has_effect(const EntryPair& entry, const StructuralDifference& di
   const double roundings = other_order || truth || whole ? kFew : 1;
   const double kernel = truth || !difference.parameter.empty() ? kRightKernel : 0;
   // Whether a gradient is kept changes no value: an error there counts as one that the call introduces.
-  const double margin = difference.kind == Kind::requires_grad ? walk_.threshold : kMargin;
+  const double margin =
+      (difference.kind == Kind::requires_grad ? walk_.threshold : kMargin) *
+      (entry.nature == Nature::periodic ? amplification(golden_, entry.golden, entry.nature) : 1);
   if (e_out > margin * entry.e_in + std::max(roundings * entry.u, kernel)) return true;
   if (difference.kind != Kind::dtype || difference.item == kNone) return false;
   const double finer = std::min(unit_roundoff(difference.target), unit_roundoff(difference.golden));

@@ -109,7 +109,7 @@ void OneSidedRuns::advance_golden(std::uint32_t end) {
         const std::uint32_t from = walk_.golden_flow.find(walk_.golden_keys.of(i));
         if (from != ContentMap::kUnknown) error = std::max(error, carried(kNone, from));
       }
-      alone_golden_[walk_.golden_next] = error;
+      alone_golden_[walk_.golden_next] = grown(golden_, walk_.golden_next, error);
       if (!walk_.compound_golden[walk_.golden_next]) join_run(false, walk_.golden_next);
     }
     walk_.golden_flow.put_outputs(walk_.golden_keys, walk_.golden_next,
@@ -132,6 +132,15 @@ void OneSidedRuns::join_run(bool is_target, std::uint32_t api) {
   (is_target ? run_of_target_ : run_of_golden_)[api] = static_cast<std::uint32_t>(runs_.size() - 1);
 }
 
+/// The error of a call of one side: a periodic function of large numbers enlarges the error that it takes.
+double OneSidedRuns::grown(const Side& side, std::uint32_t api, double error) {
+  const dump::Nature nature = pairing::nature_of(side.parsed_name(api).operation());
+  if (nature != dump::Nature::periodic) return error;
+  error = std::min(amplification(side, api, nature) * error, 1.0);
+  largest_.forward = std::max(largest_.forward, error);
+  return error;
+}
+
 void OneSidedRuns::target_alone(std::uint32_t api_number) {
   double error = 0;
   for (const std::uint32_t i : target_.apis[api_number].items()) {
@@ -146,7 +155,8 @@ void OneSidedRuns::target_alone(std::uint32_t api_number) {
     error = std::max(error, carried(from, kNone));
     if (walk_.touched[target_.items[from].api]) walk_.touched[api_number] = true;
   }
-  alone_target_[api_number] = error;
+  alone_target_[api_number] = grown(target_, api_number, error);
+  if (alone_target_[api_number] > error) walk_.reached[api_number].join({alone_target_[api_number], false});
   if (!walk_.compound[api_number]) join_run(true, api_number);
   walk_.target_flow.put_outputs(walk_.target_keys, api_number, walk_.compound[api_number]);
 }

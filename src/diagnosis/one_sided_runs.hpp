@@ -84,6 +84,7 @@ class OneSidedRuns : WalkRule {
 
  private:
   void join_run(bool is_target, std::uint32_t api);
+  double grown(const dump::Side& side, std::uint32_t api, double error);
   bool takes_from(const EntryPair& entry, const Run& run);
   bool may_be_selected(const Run& run, const EntryPair& entry, std::uint32_t item) const;
   bool is_left_out(bool is_target, std::uint32_t api) const;

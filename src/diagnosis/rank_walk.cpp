@@ -236,8 +236,11 @@ void RankWalk::forward_pair(EntryPair& entry) {
   if (entry.noise) walk_.largest.noise = std::max(walk_.largest.noise, std::min(entry.e_out, 1.0));
   walk_.reached[entry.target].join(entry.upstream);
   if (explained && !entry.noise) {
-    walk_.largest.forward = std::max(walk_.largest.forward, std::min(entry.e_out, 1.0));
-    walk_.reached[entry.target].join({std::min(entry.e_out, 1.0), false});
+    // The extremes of a periodic function are the same whatever the errors of its arguments make of the rest.
+    const bool hides = entry.nature == dump::Nature::periodic && !walk_.tensors;
+    const double error = std::min(std::max(entry.e_out, hides ? entry.grown * entry.worst_in : 0), 1.0);
+    walk_.largest.forward = std::max(walk_.largest.forward, error);
+    walk_.reached[entry.target].join({error, false});
   }
   const double hidden = walk_.hidden_of(entry.target);
   const bool rounded = entry.u > measuring::kSingleRoundoff && hidden >= entry.u;

@@ -16,8 +16,8 @@ NATURES = {"attention": "exponential", "decision": "discrete", "norm": "normalis
 KINDS = ("activation", "arithmetic", "attention", "communication", "convert", "create", "decision", "index", "loss", "move",
          "norm", "optimizer", "pointwise", "product", "question", "random", "recurrent", "reduction", "softmax", "solve")
 NO_KIND = "none"  # of rows that C++ does not need
-ALL_NATURES = ("ordinary", "random", "discrete", "division", "sum", "total", "mean", "exponential", "normalising", "scaling",
-               "kinked")
+ALL_NATURES = ("ordinary", "random", "discrete", "division", "sum", "total", "mean", "exponential", "periodic", "normalising",
+               "scaling", "kinked")
 TRAITS = {"commutative": "kCommutative", "in_place_gradient": "kInPlaceGradient", "landmark": "kLandmark",
           "left_out": "kLeftOut", "moves": "kMoves", "overwrites": "kOverwrites", "portable": "kPortable", "size": "kSize",
           "view": "kView"}

@@ -47,6 +47,7 @@ enum class Nature : std::uint8_t {
   total,        // of elements: may cancel
   mean,         // of elements: may cancel
   exponential,  // absolute errors become relative ones
+  periodic,     // likewise, and its extremes show none of them
   normalising,  // takes the mean and the size away
   scaling,      // takes the size away
   kinked,       // its slope jumps

@@ -193,6 +193,21 @@ TEST_CASE("a running statistic is what the call before left in it") {
   }
 }
 
+TEST_CASE("the extremes of a cosine hide what rounding makes of large arguments") {
+  const auto embedding = [](const std::string& argument, double size, double cosine, double error) {
+    Two two;
+    two.forward("Torch.cos.0.forward", {argument}, {rough(0.3, cosine)}, {tensor(size)}, {tensor(0.3)});
+    two.forward("Functional.linear.0.forward", {rough(0.3, cosine), tensor(0.7, "[64, 64]")},
+                {rough(2, error)}, {tensor(0.3), tensor(0.7, "[64, 64]")}, {tensor(2)});
+    return diagnosed(two);
+  };
+  const auto finer = [](double size) { return rough(size, 5e-8, "[4, 64]", "torch.float64"); };
+  CHECK(no_evidence(embedding(rough(300, 2e-7), 300, 1e-7, 5e-5)));
+  CHECK(no_evidence(embedding(finer(300), 300, 2e-6, 1e-5)));
+  CHECK(first(embedding(rough(0.3, 2e-7), 0.3, 1e-7, 5e-5)).entry == "Functional.linear.0.forward");
+  CHECK(first(embedding(finer(0.3), 0.3, 2e-6, 0)).kind == Kind::dtype);
+}
+
 TEST_CASE("a running statistic that a call only writes matters after the step") {
   Two two;
   two.forward("Functional.batch_norm.0.forward", {tensor(1), rough(0.2, 0.3, "[64]"), tensor(0.9, "[64]")},
