@@ -210,10 +210,15 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
                 : std::max({walk_.forward_error(), derived ? largest_.rounded : 0, hidden, of_parts(entry),
                             walk_.unasked_error()});
   // Data are equal except for single elements; in float32, random numbers and scaling differ a little.
-  const double own = derived ? kFew * u
+  const double made_in = derived
+                             ? kFew * u
                              : std::max({unit_roundoff(target_.text(item.dtype)),
                                          unit_roundoff(golden_.text(partner.dtype)), kFew * kSingleRoundoff});
-  if (share < 1) walk_.out.explained[index] = static_cast<float>(walk_.threshold * (ahead + own) / share);
+  if (updates && !types_of_users_) types_of_users_ = types_of_users(target_, golden_);
+  const double users = updates ? (*types_of_users_)[elements_of(target_.text(item.shape))] : 0;
+  const double own = std::max(made_in, users);
+  if (share < 1 || users > made_in)
+    walk_.out.explained[index] = static_cast<float>(walk_.threshold * (ahead + own) / share);
   Finding found =
       walk_.finding(entry, derived ? Kind::unrecorded : Kind::data, Rule::source, e / (ahead + own));
   if (walk_.is_shown(found.excess)) {

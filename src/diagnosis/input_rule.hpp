@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "diagnosis/buffer_rule.hpp"
 #include "diagnosis/one_sided_runs.hpp"
@@ -51,6 +52,7 @@ class InputRule : WalkRule {
   BufferRule& buffers_;
   /// The largest root mean square of golden's inputs, by operation and argument of the optimizer's calls.
   std::optional<std::map<std::string, double>> largest_taken_;
+  std::optional<std::unordered_map<std::uint64_t, double>> types_of_users_;  // see types_of_users()
   bool data_differs_ = false;  // data differ, and that is evidence
 };
 

@@ -9,9 +9,11 @@
 
 #include "diagnosis/flow.hpp"
 #include "diagnosis/limits.hpp"
+#include "diagnosis/run_outputs.hpp"
 #include "dump/names.hpp"
 #include "measuring/measures.hpp"
 #include "pairing/alignment.hpp"
+#include "pairing/operations.hpp"
 #include "pairing/places.hpp"
 #include "pairing/roles.hpp"
 
@@ -156,6 +158,26 @@ GradientChanges changes_of(const std::vector<TakenGradient>& gradients, const It
       found.same.insert(gradient.parameter);
   }
   return found;
+}
+
+std::unordered_map<std::uint64_t, double> types_of_users(const dump::Side& target, const dump::Side& golden) {
+  std::unordered_map<std::uint64_t, double> types;
+  for (const dump::Side* side : {&target, &golden}) {
+    for (std::uint32_t api = 0; api < side->apis.size(); ++api) {
+      const dump::EntryName name = side->parsed_name(api);
+      if (name.direction != dump::Direction::forward || !pairing::takes_parameters(name.operation()))
+        continue;
+      for (const std::uint32_t i : side->apis[api].items()) {
+        const dump::Item& item = side->items[i];
+        if (item.state != dump::State::input || !item.is_tensor) continue;
+        const auto position = pairing::position_of(*side, item);
+        if (!position || !pairing::is_parameter_position(name.operation(), *position)) continue;
+        double& u = types[measuring::elements_of(side->text(item.shape))];
+        u = std::max(u, coarsest_of(*side, api));
+      }
+    }
+  }
+  return types;
 }
 
 }  // namespace msprobe::diagnosis

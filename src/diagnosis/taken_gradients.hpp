@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -73,5 +74,9 @@ class TakenTensors {
 /// gradients of other parameters, or where a side has no optimizer step or several. A gradient that is small
 /// beside the largest may cancel, so that its error counts less.
 double difference_of_taken(const dump::Side& target, const dump::Side& golden);
+
+/// The coarsest type of what the calls make of a parameter, by its number of elements. Under automatic
+/// casting its gradient was rounded to that type, whatever type it has when the optimizer takes it.
+std::unordered_map<std::uint64_t, double> types_of_users(const dump::Side& target, const dump::Side& golden);
 
 }  // namespace msprobe::diagnosis

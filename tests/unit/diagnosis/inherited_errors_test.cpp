@@ -208,6 +208,23 @@ TEST_CASE("the extremes of a cosine hide what rounding makes of large arguments"
   CHECK(first(embedding(finer(0.3), 0.3, 2e-6, 0)).kind == Kind::dtype);
 }
 
+TEST_CASE("a gradient from unrecorded code was rounded to the type in which its parameter is used") {
+  const auto norm_of_gradient = [](std::string_view dtype, double error) {
+    const std::string weight = tensor(0.7, "[64, 64]");
+    const std::string output = tensor(2, "[4, 64]", dtype);
+    Two two;
+    two.forward("Functional.linear.0.forward", {tensor(1), weight}, {output}, {tensor(1), weight}, {output});
+    two.forward("Torch._foreach_norm.0.forward", {rough(0.3, error, "[64, 64]")}, {tensor(5)},
+                {tensor(0.3, "[64, 64]")}, {tensor(5)});
+    return diagnosed(two, both_sides, optimizer_of({"Torch._foreach_norm.0.forward"}));
+  };
+  const RankDiagnosis rounded = norm_of_gradient("torch.bfloat16", 6e-3);
+  CHECK(no_evidence(rounded));
+  CHECK(rounded.findings.empty());
+  CHECK(first(norm_of_gradient("torch.bfloat16", 0.1)).place == "input.0");
+  CHECK(first(norm_of_gradient("torch.float32", 6e-3)).kind == Kind::unrecorded);
+}
+
 TEST_CASE("a running statistic that a call only writes matters after the step") {
   Two two;
   two.forward("Functional.batch_norm.0.forward", {tensor(1), rough(0.2, 0.3, "[64]"), tensor(0.9, "[64]")},
