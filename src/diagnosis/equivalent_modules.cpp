@@ -278,7 +278,7 @@ const EquivalentModules::Taken& EquivalentModules::taken_of(bool of_target) {
   return *known;
 }
 
-/// The path of a module at or around a call that hands on the same on both sides; empty if there is none.
+/// The path of a module at or around a call that hands on the same on both sides; empty if no module does.
 std::string EquivalentModules::same_module_around(bool of_target, std::uint32_t api, const Ahead& ahead) {
   const dump::Side& side = of_target ? rank_.target : rank_.golden;
   const dump::ConstructTable& construct = of_target ? *construct_ : rank_.golden_construct->table();
@@ -324,7 +324,7 @@ std::string EquivalentModules::takers(std::string_view entry, std::string_view g
     for (const std::uint32_t i : side.apis[api].items()) {
       const Item& item = side.items[i];
       if (item.state != State::output || !item.is_tensor) continue;
-      // What trains it may differ, and no module shows that.
+      // A gradient may differ on its way back to it, which no module shows.
       if (item.requires_grad != dump::RequiresGrad::no) return {};
       const Taken& taken = taken_of(of_target);
       const std::uint64_t key = content_key(side, item);

@@ -35,9 +35,9 @@ class EquivalentModules {
   /// model` for the root; empty if no module does. `entry` is empty where golden alone has one. From then on,
   /// is_inside() is true for the entries in that module.
   std::string around(std::string_view entry, std::string_view golden_entry, const Ahead& ahead);
-  /// The modules that take what the innermost module around an entry, or the entry itself outside of modules,
-  /// puts out, if all calls that take it are in modules that hand on the same tensors: the path of the first.
-  /// Positions or rotations that are counted from another number do so. Empty otherwise.
+  /// Looks at the calls that take the output of the innermost module around an entry, or of the entry itself
+  /// outside of modules. If all of them are in modules that hand on the same tensors, as where positions or
+  /// rotations are counted from another number, it gives the path of the first; empty otherwise.
   std::string takers(std::string_view entry, std::string_view golden_entry, const Ahead& ahead);
   /// Whether the whole step hands on the same tensors: the gradients of all parameters and the outputs of all
   /// modules.

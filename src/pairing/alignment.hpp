@@ -24,7 +24,8 @@ struct GoldenOnly {
 struct Alignment {
   std::vector<std::uint32_t> golden_of;  // by entry under test: its partner, or kNone
   std::vector<std::uint32_t> target_of;  // by entry of golden
-  /// By item under test: the item of golden that has the same place in the partner of its entry, or kNone.
+  /// The partner of each item under test, or kNone: the item of golden with the same place in the entry that
+  /// is the partner of its entry.
   std::vector<std::uint32_t> golden_item_of;
   std::vector<GoldenOnly> golden_only;  // in the order of golden
   /// Calls of an optimizer for parameters that the other side does not have; they have no partner.

@@ -110,8 +110,8 @@ inline RankDiagnosis diagnosed(const Two& two, History& history, const Configure
   const dump::ConstructTable* const modules = construct ? &construct->table() : nullptr;
   rank.alignment =
       std::make_shared<const pairing::Alignment>(pairing::align(rank.target, rank.golden, modules, modules));
-  rank.precision = std::make_shared<const measuring::StatisticsPrecision>(
-      rank.target, rank.golden, rank.alignment->golden_item_of);
+  rank.precision = std::make_shared<const measuring::StatisticsPrecision>(rank.target, rank.golden,
+                                                                          rank.alignment->golden_item_of);
   rank.target_construct = construct;
   if (configure) configure(asked);
   history.precision = history.precision ? history.precision : rank.precision;
