@@ -45,9 +45,9 @@ std::string RunningStatistics::module_of(bool is_target, std::uint32_t api) cons
                      (is_target ? target_ : golden_).parsed_name(api).operation());
 }
 
-RunningStatistics::Calls RunningStatistics::calls_of(bool is_target) const {
+RunningStatistics::NormCalls RunningStatistics::calls_of(bool is_target) const {
   const Side& side = is_target ? target_ : golden_;
-  Calls calls;
+  NormCalls calls;
   for (std::uint32_t api = 0; api < side.apis.size(); ++api) {
     const dump::EntryName name = side.parsed_name(api);
     if (name.direction != dump::Direction::forward || !pairing::takes_parameters(name.operation())) continue;
@@ -138,7 +138,7 @@ void RunningStatistics::remember(EntryPair& entry) {
 
 void RunningStatistics::finish() {
   for (const bool is_target : {true, false}) {
-    const Calls& calls = calls_[is_target ? 1 : 0];
+    const NormCalls& calls = calls_[is_target ? 1 : 0];
     const std::vector<std::uint32_t>& partners = is_target ? alignment_.golden_of : alignment_.target_of;
     for (const auto& [module, api] : calls.last) {
       const auto other = calls_[is_target ? 0 : 1].last.find(module);

@@ -36,17 +36,17 @@ class RunningStatistics : WalkRule {
   void finish();
 
  private:
-  struct Calls {
+  struct NormCalls {
     std::unordered_map<std::string, std::uint32_t> last;                  // by module and operation
     std::unordered_map<std::uint32_t, std::uint32_t> before;              // the call before, or kNone
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> items;  // the statistics that it takes
   };
   std::string module_of(bool is_target, std::uint32_t api) const;
-  Calls calls_of(bool is_target) const;
+  NormCalls calls_of(bool is_target) const;
   std::uint64_t name_of(bool is_target, std::uint32_t item) const;
   double momentum_of(std::uint32_t golden_api) const;
 
-  std::array<Calls, 2> calls_;  // of golden, of the target
+  std::array<NormCalls, 2> calls_;  // of golden, of the target
   std::unordered_set<std::uint64_t> contents_;
 };
 

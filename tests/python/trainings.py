@@ -10,7 +10,7 @@ import sys
 import tempfile
 from unittest import mock
 
-from helpers import Case, PrecisionDebugger
+from helpers import Case, PrecisionDebugger, torch
 from prepared import Script, interpreter
 
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "online_training.py")
@@ -57,6 +57,20 @@ def recorded(arguments):
     positional, keys = json.loads(arguments)
     training = Training(_folder.name, *positional, **keys)
     return (getattr(training, "dump_path", None), *training.end())
+
+
+@functools.lru_cache(maxsize=None)
+def loses_digits():
+    """Whether PyTorch's own products lose digits in bfloat16, as they do on processors without instructions for it."""
+    torch.manual_seed(0)
+    image, kernel = torch.randn(4, 3, 16, 16).bfloat16(), (torch.randn(48, 3, 4, 4) / 7).bfloat16()
+    exact = torch.conv2d(image.double(), kernel.double(), stride=4)
+    return bool(((torch.conv2d(image, kernel, stride=4) - exact).abs() > 2**-6 * exact.abs().clamp(min=1)).any())
+
+
+def without_own_errors(named, precision, wrong):
+    """The calls without those of which PyTorch's own kernels lose digits here: they are rightly named as wrong, too."""
+    return [name for name in named if precision == "float32" or name in wrong or not loses_digits()]
 
 
 class OnlineCheck(Case):
