@@ -39,7 +39,7 @@ RunningStatistics::RunningStatistics(Walk& walk) : WalkRule(walk), calls_{calls_
 
 /// The module and the operation of a call; empty where the module is not known.
 std::string RunningStatistics::module_of(bool is_target, std::uint32_t api) const {
-  const std::string path = is_target ? walk_.module_around(api, kNone) : walk_.module_around(kNone, api);
+  std::string path = is_target ? walk_.module_around(api, kNone) : walk_.module_around(kNone, api);
   if (path.empty()) return path;
   return fmt::format("{}\n{}", pairing::without_wrappers(path),
                      (is_target ? target_ : golden_).parsed_name(api).operation());
