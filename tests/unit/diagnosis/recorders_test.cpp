@@ -40,8 +40,8 @@ std::string with_sums(std::string_view dtype, std::string_view shape, double lar
 double norm_tolerance(const Two& two) {
   const Side target = two.target.side();
   const Side golden = two.golden.side();
-  const measuring::StatisticsPrecision precision(
-      target, golden, pairing::align(target, golden).golden_item_of);
+  const measuring::StatisticsPrecision precision(target, golden,
+                                                 pairing::align(target, golden).golden_item_of);
   const auto last = [](const Side& side) -> const dump::Item& {
     const dump::Api& api = side.apis.back();
     return side.items[api.first + api.count - 1];
