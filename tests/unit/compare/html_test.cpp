@@ -89,7 +89,7 @@ std::string off_by(double error) {
          std::to_string(2 * (1 + error)) + R"(, "Min": -2, "Mean": 0.5, "Norm": 8})";
 }
 
-/// Golden has an entry at its beginning, one between the two others and one behind them.
+/// Golden has an entry at its beginning, one between the two others and one after them.
 RankResult with_golden_only(bool diagnosed) {
   const auto entry = [](const std::string& name, double in, double out) {
     return forward_json("Torch." + name + ".0.forward", off_by(in), off_by(out));
@@ -127,7 +127,7 @@ std::vector<T> values_at(const std::string& bytes, std::size_t& at, std::size_t 
   return values;
 }
 
-/// What stands ahead of the columns.
+/// The text before the columns.
 struct PackedRows {
   std::vector<std::uint8_t> verdicts;
   std::vector<std::uint32_t> targets;
@@ -154,7 +154,7 @@ TEST_CASE("the page is whole, and the same every time") {
   CHECK(first == page(two_entries("Torch.a.0.forward")));
 }
 
-TEST_CASE("nothing of a name stands in the page as it is") {
+TEST_CASE("a name adds no tags to the page") {
   const std::string hostile = page(two_entries("Torch.</script><b>.0.forward"));
   CHECK(hostile.find("<b>") == std::string::npos);
   const std::string harmless = page(two_entries("Torch.a.0.forward"));
@@ -187,7 +187,7 @@ TEST_CASE("a deflate stream of nothing is one, too") {
   CHECK(inflated(report::deflate_all(long_text)) == long_text);
 }
 
-TEST_CASE("entries of golden alone stand behind the partner of the one before them") {
+TEST_CASE("entries of golden alone come after the partner of the one before them") {
   const RankResult result = with_golden_only(true);
   const PackedRank packed = pack_rank(RankRows::of(result));
   const nlohmann::json names = nlohmann::json::parse(inflated(packed.names));
@@ -208,7 +208,7 @@ TEST_CASE("entries of golden alone stand behind the partner of the one before th
                                           "golden Torch.sigmoid.0.forward"});
 }
 
-TEST_CASE("what golden alone has of an entry that both have stands behind its rows") {
+TEST_CASE("rows that golden alone has of a common entry come after the others") {
   const auto entry = [](const std::string& name, const std::string& inputs) {
     return forward_json("Torch." + name + ".forward", inputs, off_by(0));
   };
@@ -253,7 +253,7 @@ TEST_CASE("an entry of golden alone is not the target's of the same name") {
   RankResult result =
       judged(entry("linear.0") + "," + entry("gelu.0"),
              entry("gelu.0") + "," + entry("linear.0") + "," + entry("gelu.1"), Mode::statistics, false);
-  // By what they do: gelu.0 of the target is gelu.1 of golden.
+  // The pairs follow what the calls do: gelu.0 of the target is gelu.1 of golden.
   const auto alignment = std::make_shared<pairing::Alignment>(pairing::align(result.target, result.golden));
   REQUIRE(alignment->golden_only.size() == 1);
   result.alignment = alignment;
