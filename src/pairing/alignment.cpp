@@ -9,8 +9,10 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "dump/names.hpp"
+#include "pairing/gradient_passes.hpp"
 #include "pairing/item_partners.hpp"
 #include "pairing/moved_terms.hpp"
 #include "pairing/places.hpp"
@@ -235,7 +237,11 @@ class EntryAligner {
       move_terms();
     }
     index_names();
-    pair_passes();
+    GradientPasses passes = pair_gradient_passes(target_, target_construct_, golden_, golden_construct_);
+    for (const auto& [target, golden] : passes.pairs) pair(target, golden);
+    out_.target_earlier_pass = std::move(passes.target_earlier);
+    out_.golden_earlier_pass = std::move(passes.golden_earlier);
+    of_passes_ = std::move(passes.modules);
     follow_forward();
     align_direction(Direction::backward);
     by_name();
@@ -414,92 +420,8 @@ class EntryAligner {
     return found == TextIndex::kNone ? kNone : found;
   }
 
-  /// Pairs the recorded gradients of each module that is called as often in both runs, where the runs have
-  /// other numbers of them: one runs a backward for each part of the loss, the other for their sum, or one
-  /// lets the gradient of another model's loss pass through. Gradients add up until a step of the optimizer
-  /// takes them, so that of those before each step the last ones are partners.
-  void pair_passes() {
-    struct Passes {
-      std::array<std::uint32_t, 2> calls{};
-      std::array<std::vector<std::uint32_t>, 2> entries;
-    };
-    std::unordered_map<std::string_view, Passes> modules;
-    const std::array<const Side*, 2> sides = {&target_, &golden_};
-    for (std::size_t k = 0; k < sides.size(); ++k) {
-      for (std::uint32_t i = 0; i < sides[k]->apis.size(); ++i) {
-        const dump::EntryName parsed = sides[k]->parsed_name(i);
-        if (!parsed.is_module) continue;
-        if (parsed.direction == Direction::forward) ++modules[parsed.base].calls[k];
-        if (parsed.direction == Direction::parameters_grad) modules[parsed.base].entries[k].push_back(i);
-      }
-    }
-    std::erase_if(modules, [](const auto& each) {
-      const auto& [calls, entries] = each.second;
-      return calls[0] != calls[1] || entries[0].size() == entries[1].size() || entries[0].empty() ||
-             entries[1].empty();
-    });
-    if (modules.empty()) return;
-    const std::array<const ConstructTable*, 2> constructs = {target_construct_, golden_construct_};
-    const std::array<std::vector<bool>*, 2> earlier = {&out_.target_earlier_pass, &out_.golden_earlier_pass};
-    std::array<std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>, 2> updates;
-    for (std::size_t k = 0; k < sides.size(); ++k) {
-      earlier[k]->assign(sides[k]->apis.size(), false);
-      if (constructs[k] != nullptr) updates[k] = calls_by_parameter(*sides[k], *constructs[k]);
-    }
-    for (const auto& [module, of] : modules) {
-      of_passes_.insert(module);
-      std::array<std::vector<std::uint32_t>, 2> steps;  // calls of the optimizer that take its gradients
-      for (std::size_t k = 0; k < sides.size(); ++k) {
-        for (const std::uint32_t i : sides[k]->apis[of.entries[k].front()].items()) {
-          const auto found = updates[k].find(parameter_key(*sides[k], sides[k]->items[i]));
-          if (found != updates[k].end())
-            steps[k].insert(steps[k].end(), found->second.begin(), found->second.end());
-        }
-      }
-      const bool known = !steps[0].empty() && !steps[1].empty();
-      std::array<std::vector<Sum>, 2> sums;
-      for (std::size_t k = 0; k < sides.size(); ++k) {
-        sums[k] = sums_of(of.entries[k], known ? steps[k] : std::vector<std::uint32_t>());
-        for (const std::uint32_t pass : of.entries[k]) (*earlier[k])[pass] = true;
-      }
-      for (std::size_t n = 0; n < std::max(sums[0].size(), sums[1].size()); ++n) {
-        if (n < sums[0].size() && n < sums[1].size()) {
-          auto theirs = sums[1][n].passes.rbegin();
-          for (auto ours = sums[0][n].passes.rbegin();
-               ours != sums[0][n].passes.rend() && theirs != sums[1][n].passes.rend(); ++ours, ++theirs) {
-            pair(*ours, *theirs);
-            out_.target_earlier_pass[*ours] = out_.golden_earlier_pass[*theirs] = false;
-          }
-          continue;
-        }
-        // A sum that a step takes trains this run alone: no later gradient contains it.
-        const std::size_t k = n < sums[0].size() ? 0 : 1;
-        if (sums[k][n].taken) (*earlier[k])[sums[k][n].passes.back()] = false;
-      }
-    }
-  }
-
   bool is_of_passes(const EntryName& parsed) const {
     return parsed.direction == Direction::parameters_grad && of_passes_.contains(parsed.base);
-  }
-
-  /// Passes whose gradients add up.
-  struct Sum {
-    std::vector<std::uint32_t> passes;
-    bool taken = false;  // by a step of the optimizer
-  };
-
-  static std::vector<Sum> sums_of(const std::vector<std::uint32_t>& passes,
-                                  const std::vector<std::uint32_t>& steps) {
-    std::vector<Sum> sums(1);
-    for (std::size_t n = 0; n < passes.size(); ++n) {
-      if (sums.back().taken) sums.emplace_back();
-      sums.back().passes.push_back(passes[n]);
-      const std::uint32_t next = n + 1 < passes.size() ? passes[n + 1] : kNone;
-      sums.back().taken = std::any_of(steps.begin(), steps.end(),
-                                      [&](std::uint32_t step) { return passes[n] < step && step < next; });
-    }
-    return sums;
   }
 
   /// Pairs backward entries, which have the base and call number of their forward entry, and gradients of
@@ -580,7 +502,7 @@ class EntryAligner {
   const ConstructTable* golden_construct_ = nullptr;
   Alignment out_;
   TextIndex golden_names_;
-  std::unordered_set<std::string_view> of_passes_;  // modules whose gradients pair_passes() has paired
+  std::unordered_set<std::string_view> of_passes_;  // modules with other numbers of passes
 };
 
 }  // namespace
