@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "diagnosis/argument_names.hpp"
+#include "diagnosis/optimizer_steps.hpp"
 #include "diagnosis/sentences.hpp"
 #include "diagnosis/settings.hpp"
 #include "diagnosis/taken_gradients.hpp"
@@ -53,20 +54,6 @@ std::string list_of(const std::vector<std::string>& names) {
   return diagnosis::list_of(names, kShownNames);
 }
 
-using Groups = std::map<std::string, const OptimizerGroup*>;  // by parameter
-
-/// The groups by parameter; empty if a name is not known. Groups are then compared in their order.
-Groups groups_by_parameter(const OptimizerSettings& optimizer) {
-  Groups groups;
-  for (const OptimizerGroup& group : optimizer.groups) {
-    for (const std::string& name : group.parameters) {
-      if (name.empty()) return {};
-      groups[name] = &group;
-    }
-  }
-  return groups;
-}
-
 /// Whether a name is one of several of a tied parameter, which an optimizer knows only by its first name.
 bool is_other_name(const Training& training, const std::string& name) {
   const auto tied = training.tied.value_or(std::vector<std::vector<std::string>>{});
@@ -87,92 +74,6 @@ std::size_t parameters_of(const Training& training, const std::vector<std::strin
     count -= std::max<std::size_t>(same, 1) - 1;
   }
   return count;
-}
-
-/// Steps of optimizers that update the same parameters: one of each side, or several where one side has an
-/// optimizer for each part of what the other updates in one step. A side has none of some steps.
-struct SameSteps {
-  std::vector<std::size_t> ours;
-  std::vector<std::size_t> theirs;
-};
-
-std::set<std::string> names_in(const OptimizerSettings& optimizer) {
-  std::set<std::string> names;
-  for (const auto& [name, group] : groups_by_parameter(optimizer)) names.insert(name);
-  return names;
-}
-
-std::size_t common_of(const std::set<std::string>& some, const std::set<std::string>& others) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(some, [&](const std::string& name) { return others.contains(name); }));
-}
-
-/// Each step goes with the step of the other side that holds most of its parameters, each of them once, or
-/// with one that holds all of them and already goes with steps for its other parameters; those that hold none
-/// of each other's go together in their order. Two optimizers may step in another order.
-std::vector<SameSteps> same_steps(const std::vector<OptimizerSettings>& ours,
-                                  const std::vector<OptimizerSettings>& theirs) {
-  std::vector<std::set<std::string>> own;
-  std::vector<std::set<std::string>> other;
-  for (const OptimizerSettings& each : ours) own.push_back(names_in(each));
-  for (const OptimizerSettings& each : theirs) other.push_back(names_in(each));
-  std::vector<SameSteps> found;
-  std::vector<bool> taken(theirs.size());
-  const auto is_rest = [](const std::set<std::string>& part, const std::set<std::string>& whole,
-                          const std::vector<std::size_t>& others,
-                          const std::vector<std::set<std::string>>& names) {
-    return !part.empty() && common_of(part, whole) == part.size() &&
-           std::ranges::none_of(others, [&](std::size_t each) { return common_of(part, names[each]) > 0; });
-  };
-  std::vector<std::size_t> left;
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    const auto joined = std::ranges::find_if(
-        found, [&](const SameSteps& each) { return is_rest(own[i], other[each.theirs[0]], each.ours, own); });
-    if (joined != found.end()) {
-      joined->ours.push_back(i);
-      continue;
-    }
-    std::size_t most = 0;
-    std::size_t best = theirs.size();
-    for (std::size_t j = 0; j < theirs.size(); ++j) {
-      const std::size_t common = taken[j] ? 0 : common_of(own[i], other[j]);
-      if (common <= most) continue;
-      most = common;
-      best = j;
-    }
-    if (best == theirs.size()) {
-      left.push_back(i);
-      continue;
-    }
-    taken[best] = true;
-    found.push_back({{i}, {best}});
-  }
-  std::size_t next = 0;
-  for (std::size_t j = 0; j < theirs.size(); ++j) {
-    if (taken[j]) continue;
-    const auto joined = std::ranges::find_if(found, [&](const SameSteps& each) {
-      return is_rest(other[j], own[each.ours[0]], each.theirs, other);
-    });
-    if (joined != found.end()) {
-      joined->theirs.push_back(j);
-    } else if (next < left.size()) {
-      found.push_back({{left[next++]}, {j}});
-    } else {
-      found.push_back({{}, {j}});
-    }
-  }
-  for (; next < left.size(); ++next) found.push_back({{left[next]}, {}});
-  return found;
-}
-
-/// Several steps as one, under the name of the first.
-OptimizerSettings joined(const std::vector<OptimizerSettings>& optimizers,
-                         const std::vector<std::size_t>& steps) {
-  OptimizerSettings whole = optimizers[steps[0]];
-  for (std::size_t i = 1; i < steps.size(); ++i)
-    whole.groups.insert(whole.groups.end(), optimizers[steps[i]].groups.begin(),
-                        optimizers[steps[i]].groups.end());
-  return whole;
 }
 
 std::set<std::string> names_of(const Side& side, const Training& training) {
@@ -346,7 +247,7 @@ void TrainingRule::compare_optimizers() {
     if (steps.ours.empty() || steps.theirs.empty()) {
       alone = true;
     } else {
-      compare(joined(ours, steps.ours), joined(theirs, steps.theirs));
+      compare(joined_steps(ours, steps.ours), joined_steps(theirs, steps.theirs));
     }
   }
   if (alone && !ours.empty() && !theirs.empty())
@@ -578,13 +479,13 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
           {.confidence = is_torchs(target) && is_torchs(golden) ? Confidence::certain : Confidence::hint,
            .next = "use the same optimizer on both sides"});
   }
-  Groups ours = groups_by_parameter(target);
-  Groups theirs = groups_by_parameter(golden);
+  GroupsByParameter ours = groups_by_parameter(target);
+  GroupsByParameter theirs = groups_by_parameter(golden);
   const bool named = !ours.empty() && !theirs.empty();
   if (!named) {
     ours.clear();
     theirs.clear();
-    const auto number = [](const OptimizerSettings& optimizer, Groups& groups) {
+    const auto number = [](const OptimizerSettings& optimizer, GroupsByParameter& groups) {
       for (std::size_t i = 0; i < optimizer.groups.size(); ++i)
         groups[fmt::format("group {}", i)] = &optimizer.groups[i];
     };

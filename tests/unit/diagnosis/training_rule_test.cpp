@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "diagnosis/conclusion.hpp"
 #include "unit/diagnosis/rank_pairs.hpp"
@@ -165,6 +166,20 @@ TEST_CASE("an optimizer for each part is the one for the whole") {
   const RankDiagnosis rank = with(adams("0.1", R"("a.w")", "0.3"), whole);
   CHECK(first(rank).text == "Adam: lr is 0.3, golden 0.1 (1 of 2 parameters: a.b)");
   CHECK(rank.evidence == 1);
+}
+
+TEST_CASE("optimizers of one side alone, in whatever number") {
+  const auto adams = [](const std::vector<const char*>& parameters) {
+    std::string steps;
+    for (const char* const each : parameters)
+      steps += std::string(steps.empty() ? "" : ", ") +
+               R"({"class": "Adam", "groups": [{"settings": {"lr": 1}, "parameters": [")" + each + R"("]}]})";
+    return R"({"optimizers": [)" + steps + "]}";
+  };
+  const std::string one = adams({"a.w"});
+  const std::string four = adams({"b.w", "a.w", "c.w", "b.w"});
+  CHECK(first(with(one, four)).text == "1 optimizer step in this step, 4 in golden");
+  CHECK(first(with(four, one)).text == "4 optimizer steps in this step, 1 in golden");
 }
 
 TEST_CASE("a setting that is a tensor is what rounding to float32 makes of it") {
