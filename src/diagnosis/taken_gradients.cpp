@@ -80,7 +80,8 @@ TakenTensors::TakenTensors(const dump::Side& side) : side_(side) {
     for (const std::uint32_t i : side.apis[api].items()) {
       const dump::Item& item = side.items[i];
       if (item.state != dump::State::input || !item.is_tensor) continue;
-      if (const double norm = number_of(side, item, dump::kNorm); norm > 0) items_.emplace(norm, i);
+      // A scalar has itself in the place of its norm.
+      if (const double norm = std::abs(number_of(side, item, dump::kNorm)); norm > 0) items_.emplace(norm, i);
     }
   }
 }
@@ -89,16 +90,21 @@ double TakenTensors::mean_of(const std::string& parameter, const dump::Item& giv
   const auto taken = norms_.find(parameter);
   if (taken == norms_.end()) return NAN;
   const double norm = taken->second;
+  const std::uint32_t first = of_norm(norm, side_.text(given.shape));
+  return first != pairing::kNone
+             ? number_of(side_, side_.items[first], dump::kMean)
+             : number_of(side_, given, dump::kMean) * norm / number_of(side_, given, dump::kNorm);
+}
+
+std::uint32_t TakenTensors::of_norm(double norm, std::string_view shape) const {
   // The gradient comes first: its magnitude, which Adam computes later, has the same norm.
   std::uint32_t first = pairing::kNone;
   for (auto each = items_.lower_bound(norm * (1 - kSameNorm));
        each != items_.end() && each->first <= norm * (1 + kSameNorm); ++each) {
-    if (side_.text(side_.items[each->second].shape) == side_.text(given.shape))
+    if (shape.empty() || side_.text(side_.items[each->second].shape) == shape)
       first = std::min(first, each->second);
   }
-  return first != pairing::kNone
-             ? number_of(side_, side_.items[first], dump::kMean)
-             : number_of(side_, given, dump::kMean) * norm / number_of(side_, given, dump::kNorm);
+  return first;
 }
 
 double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
@@ -115,6 +121,44 @@ double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
   };
   return largest > 0 && std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same) ? apart
                                                                                                  : kInfinite;
+}
+
+double difference_of_unnamed(const dump::Side& target, const dump::Side& golden) {
+  const auto norms_of = [](const dump::Side& side, bool all) {
+    std::vector<double> norms;
+    for (const dump::OptimizerSettings& optimizer : side.header.training.optimizers) {
+      for (const dump::OptimizerGroup& group : optimizer.groups) {
+        for (std::size_t i = 0; i < std::min(group.parameters.size(), group.gradient_norms.size()); ++i)
+          if (all || group.parameters[i].empty()) norms.push_back(std::abs(group.gradient_norms[i]));
+      }
+    }
+    return norms;
+  };
+  const std::vector<double> ours = norms_of(target, false);
+  const std::vector<double> theirs = norms_of(golden, false);
+  if (ours.size() != theirs.size()) return kInfinite;
+  if (ours.empty()) return 0;
+  double least = 0;  // of what a difference is a part
+  for (const double norm : norms_of(golden, true))
+    least = std::isfinite(norm) ? std::max(least, kTrainedRoundingHalf * norm) : least;
+  const TakenTensors our_tensors(target);
+  const TakenTensors their_tensors(golden);
+  double apart = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (std::isnan(ours[i]) != std::isnan(theirs[i])) return kInfinite;  // one has no gradient
+    const double size = std::max(theirs[i], least);
+    if (std::isnan(theirs[i]) || size == 0) continue;
+    apart = std::max(apart, std::abs(ours[i] - theirs[i]) / size);
+    const std::uint32_t item = our_tensors.of_norm(ours[i]);
+    const std::uint32_t partner = their_tensors.of_norm(theirs[i]);
+    if (item == pairing::kNone || partner == pairing::kNone) continue;
+    const auto n = measuring::elements_of(golden.text(golden.items[partner].shape));
+    const double mean = number_of(target, target.items[item], dump::kMean);
+    const double difference = std::abs(mean - number_of(golden, golden.items[partner], dump::kMean));
+    if (!std::isnan(difference))
+      apart = std::max(apart, difference * std::sqrt(static_cast<double>(n)) / size);
+  }
+  return apart;
 }
 
 std::vector<TakenGradient> taken_gradients(const dump::Side& target, const dump::Side& golden,

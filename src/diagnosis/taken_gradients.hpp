@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -63,6 +64,8 @@ class TakenTensors {
   /// The mean of the gradient of a parameter as its optimizer takes it, after reductions and clipping.
   /// Without its tensor, the mean that the backward gave, changed as the norm is. NaN: not known.
   double mean_of(const std::string& parameter, const dump::Item& given) const;
+  /// The first tensor of this norm, of any shape if `shape` is empty; kNone if there is none.
+  std::uint32_t of_norm(double norm, std::string_view shape = {}) const;
 
  private:
   const dump::Side& side_;
@@ -74,6 +77,10 @@ class TakenTensors {
 /// gradients of other parameters, or where a side has no optimizer step or several. A gradient that is small
 /// beside the largest may cancel, so that its error counts less.
 double difference_of_taken(const dump::Side& target, const dump::Side& golden);
+
+/// The same of the parameters that are in no recorded module, by norm and, where calls of the optimizers are
+/// recorded, by mean; 0 if there are none.
+double difference_of_unnamed(const dump::Side& target, const dump::Side& golden);
 
 /// The coarsest type of what the calls make of a parameter, by its number of elements. Under automatic
 /// casting its gradient was rounded to that type, whatever type it has when the optimizer takes it.

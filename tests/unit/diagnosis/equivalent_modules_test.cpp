@@ -10,6 +10,7 @@
 
 namespace msprobe::diagnosis::equivalent_modules_test {
 using testing::diagnosed;
+using testing::DumpText;
 using testing::first;
 using testing::modules_of;
 using testing::no_evidence;
@@ -79,6 +80,37 @@ TEST_CASE("the same forward is not enough") {
   const RankDiagnosis rank = diagnosed(spelled_otherwise(wrong), {}, kInRotary);
   CHECK(first(rank).is_evidence());
   CHECK(first(rank).entry == "Tensor.cos.0.forward");
+}
+
+/// A model of one layer, and beside it a loss of a bare parameter, as the temperature of a policy. The
+/// gradient of that loss arrives with `sign`, and so does that of the parameter at the optimizer.
+Two with_bare_parameter(int sign) {
+  const auto scalar = [](double value) {
+    const std::string text = std::to_string(value);
+    return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [], "Max": )" + text +
+           R"(, "Min": )" + text + R"(, "Mean": )" + text + R"(, "Norm": )" + text + "}";
+  };
+  const std::string gap = tensor(0.3, "[8]");
+  Two two;
+  for (DumpText* const side : {&two.target, &two.golden}) {
+    const double one = side == &two.target ? sign : 1;
+    side->forward("Module.proj.Linear.forward.0", {tensor(1)}, {tensor(2)});
+    side->forward("Tensor.mean.0.forward", {gap}, {scalar(0.01)});
+    side->backward("Tensor.mean.0.backward", {scalar(one)}, {tensor(one / 8, "[8]")});
+    side->backward("Module.proj.Linear.backward.0", {tensor(5)}, {tensor(6)});
+    side->gradients("Module.proj.Linear.parameters_grad.0", {"\"weight\": [" + tensor(7) + "]"});
+    side->forward("Tensor.lerp_.0.forward", {scalar(0.5), scalar(4 * one)}, {scalar(0.5 + one)});
+    side->training = R"({"optimizers": [{"class": "Adam", "groups": [{"settings": {}, "parameters": [null],
+        "gradient_norms": [4]}]}]})";
+  }
+  return two;
+}
+
+TEST_CASE("the gradient of a parameter in no module has a sign") {
+  CHECK(diagnosed(with_bare_parameter(1)).evidence == 0);
+  const RankDiagnosis rank = diagnosed(with_bare_parameter(-1));
+  CHECK(first(rank).is_evidence());
+  CHECK(first(rank).entry == "Tensor.mean.0.backward");
 }
 
 TEST_CASE("parameters that one side lays together have the same squares together") {
