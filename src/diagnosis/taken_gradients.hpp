@@ -64,7 +64,7 @@ class TakenTensors {
   /// The mean of the gradient of a parameter as its optimizer takes it, after reductions and clipping.
   /// Without its tensor, the mean that the backward gave, changed as the norm is. NaN: not known.
   double mean_of(const std::string& parameter, const dump::Item& given) const;
-  /// The first tensor of this norm, of any shape if `shape` is empty; kNone if there is none.
+  /// The first tensor of this norm, of any shape if `shape` is empty, or kNone.
   std::uint32_t of_norm(double norm, std::string_view shape = {}) const;
 
  private:
@@ -79,7 +79,7 @@ class TakenTensors {
 double difference_of_taken(const dump::Side& target, const dump::Side& golden);
 
 /// The same of the parameters that are in no recorded module, by norm and, where calls of the optimizers are
-/// recorded, by mean; 0 if there are none.
+/// recorded, by mean; 0 if both sides have none.
 double difference_of_unnamed(const dump::Side& target, const dump::Side& golden);
 
 /// The coarsest type of what the calls make of a parameter, by its number of elements. Under automatic
