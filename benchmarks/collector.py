@@ -88,7 +88,7 @@ def msadapter_training(layers, width, heads, length, batch, vocabulary):
     return model, train
 
 
-# By framework: what trains, and the front end.
+# The training function and the front end of each framework.
 FRAMEWORKS = {"pytorch": (pytorch_training, "msprobe.pytorch"), "msadapter": (msadapter_training, "msprobe.mindspore")}
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains small models of many families with torch.compile(), and tells what changes if they are recorded at level L0.
+"""Trains small models of many families with torch.compile(), and reports what changes if they are recorded at level L0.
 
     benchmarks/compiled_training.py [--only NAME,... | --all] [--backend NAME] [--jobs N] [--json FILE] [--list]
 
 Run it with a Python that has torch, transformers and timm, and with msprobe in PYTHONPATH (build/python). The models
-are those of training_families.py. Each is trained for three steps in three ways, each in a process of its own:
+are those of training_families.py. Each is trained for three steps in three ways, each in a separate process:
 compiled, compiled and recorded, and recorded without the compiler. The first and the last step are recorded. A model
 is compiled with fullgraph=True if PyTorch can do that without the recorder.
 
@@ -63,7 +63,7 @@ shared_layer nn.TransformerDecoder GemmaForCausalLM Qwen3ForCausalLM MixtralForC
 BartForConditionalGeneration CLIPModel timm.test_vit
 """.split()
 
-# ---------------------------------------------------------------------- one training, in a process of its own
+# ---------------------------------------------------------------------- one training, in a separate process
 
 
 def in_half(value):
@@ -167,7 +167,7 @@ def size(value):
 
 
 def shape(value):
-    """What two recordings must agree on."""
+    """The members in which two recordings must agree."""
     if not isinstance(value, dict):
         return value
     return {key: one for key, one in value.items() if key not in ("Max", "Min", "Mean", "Norm", "gradient_of")}
@@ -211,7 +211,7 @@ def compare(compiled, eager, half):
 
 
 def run(processes, *words, folder):
-    """A training in a process of its own."""
+    """A training in a separate process."""
     os.makedirs(folder)
     process = processes.Process(target=train, args=(*words, folder))
     process.start()

@@ -6,7 +6,7 @@ import json
 import pathlib
 import random
 
-# Of one layer; each module has a forward and a backward call.
+# The modules of one layer; each has a forward and a backward call.
 MODULES = (
     "input_norm.LayerNorm", "self_attn.Attention", "self_attn.q_proj.Linear", "self_attn.k_proj.Linear",
     "self_attn.v_proj.Linear", "self_attn.o_proj.Linear", "mlp.MLP", "mlp.up_proj.Linear", "mlp.down_proj.Linear",

@@ -62,7 +62,7 @@ class Bench:
                                 env={**self.environment, **environment})
 
     def train(self, way, kind, precision, health, steps, ranks):
-        """(digests of the ranks, what was told by all, the seconds)"""
+        """(digests of the ranks, the output of all processes, the seconds)"""
         results = tempfile.mkdtemp(dir=self.scratch)
         judge, section = self.judge(way, results) if way else (None, None)
         words = [self.python, "-W", "ignore", TRAINING, kind, precision, health, str(steps)]
@@ -111,7 +111,7 @@ def main():
                     same = digests == plain["healthy"]
                     counts = re.search(r"(\S+) calls of steps 0 to (\d+), .*: (\d+) operations pass, (\d+) error, (\d+) warning",
                                        told)
-                    # The verdict warning is for differences that may be right; the training is told of none.
+                    # The verdict warning is for differences that may be right; the training prints none of them.
                     quiet = counts is not None and counts.group(4) == "0" and (
                         re.sub(r"warning: .* takes fewer calls than come", "", told).count("warning:") == 0) and (
                         int(counts.group(2)) == options.steps - 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings that are timed, each in a process of its own."""
+"""Timed trainings, each in a separate process."""
 
 import json
 import mmap
@@ -14,7 +14,7 @@ _folders = tempfile.TemporaryDirectory(prefix="msprobe_bench_")
 
 
 def run_child(python, script, words, package):
-    """What `script --child WORDS FOLDER PACKAGE` prints as its last line, JSON. FOLDER is empty, and what is written there is
+    """The last line, JSON, that `script --child WORDS FOLDER PACKAGE` prints. FOLDER is empty, and what is written there is
     cut to nothing; PACKAGE, or "", is what PYTHONPATH is set to."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if package:

@@ -166,7 +166,7 @@ def adaptive(self, x):
 
 ACTIVATIONS = (nn.ReLU, nn.ELU, nn.SELU, nn.CELU, nn.Hardswish, nn.Mish, nn.Softplus, nn.PReLU, nn.Softsign,
                nn.Tanhshrink)
-# By inputs.
+# Families by the function that makes their inputs.
 TORCH = {
     rows: {
         "perceptron": lambda: nn.Sequential(linear(), nn.GELU(), linear(), nn.LeakyReLU(), linear()),

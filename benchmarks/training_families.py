@@ -49,7 +49,7 @@ class Draw:
 
 # ---------------------------------------------------------------------- transformers
 
-# What a size is in a small model, wherever a configuration has it: a number, or a list of as many of it as there are.
+# The value of each size of a small model, wherever its configuration has it: a number, or a list of as many as the default has.
 SIZES = {name: size for size, names in (
     (1, "bos_token_id depths decoder_start_token_id first_k_dense_replace n_group topk_group"),
     (2, "decoder_layers encoder_layers eos_token_id linear_num_key_heads mamba_n_groups mask_time_length n_layer "
@@ -76,7 +76,7 @@ SIZES = {name: size for size, names in (
 ) for name in names.split()}
 
 RESNET = {"model_type": "resnet", "embedding_size": 16, "hidden_sizes": [8, 16, 16, 32], "depths": [1, 1, 1, 1]}
-# What a class needs otherwise, or in addition.
+# Values that a class needs instead, or in addition.
 OWN = {
     "ASTForAudioClassification": {"max_length": 32},
     "BitForImageClassification": {"num_groups": 4},
@@ -234,7 +234,7 @@ def small(kind, own):
 
 
 def of_config(model, name, default=None):
-    """What the configuration of a model, or one inside it, says."""
+    """The value of `name` in the configuration of a model, or in one inside it."""
     config = model.config
     for one in [config] + [getattr(config, inner, None) for inner in type(config).sub_configs]:
         if getattr(one, name, None) is not None:
@@ -437,7 +437,7 @@ def diffuser(name, config, inputs):
 
 # ---------------------------------------------------------------------- all
 
-# What was looked at and left out, and why.
+# Models that were looked at and left out, and why.
 UNTRIED = {
     "AlignModel": "its projection does not follow the sizes of its small encoders",
     "BltForCausalLM": "the sizes of its inner configurations do not follow each other",

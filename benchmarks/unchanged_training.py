@@ -55,7 +55,7 @@ BY_NAME = {family.name: family for family in FAMILIES}
 
 
 class Nothing:
-    """What a training calls that is not recorded."""
+    """The stand-in for a recorder in a training that is not recorded."""
 
     def start(self, model):
         pass
@@ -383,7 +383,7 @@ def compare_gradients(recorded, hooked):
 
 
 def in_child(function, *arguments):
-    """(what the function returns in a process of its own, None), or (None, why it did not)."""
+    """(what the function returns in a separate process, None), or (None, why it did not)."""
     receiver, sender = CONTEXT.Pipe(False)
     process = CONTEXT.Process(target=answer, args=(sender, function, arguments))
     process.start()
