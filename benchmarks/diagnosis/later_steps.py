@@ -32,7 +32,7 @@ def faults_of(name, bench):
         if fault.bench == name:
             fault = dataclasses.replace(fault, bench=bench.name)
             yield fault
-            # What goes wrong in the update shows in the step after it.
+            # A faulty update shows in the step after it.
             if fault.kind != "update" or bench.records_optimizer:
                 yield dataclasses.replace(fault, name=f"{fault.name}_since", since=bench.recorded_steps[0])
 

@@ -34,7 +34,7 @@ class Bench:
         raise NotImplementedError
 
     def distribute(self, model):
-        """What is trained on one of several ranks."""
+        """The model that one of several ranks trains."""
         return model
 
     def batch(self, generator):

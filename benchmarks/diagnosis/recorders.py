@@ -8,7 +8,7 @@ import threading
 
 import numpy
 
-# What releases before 26 of the Python tool ask of NumPy, and NumPy 2 has no more.
+# Releases of the Python tool before 26 use these names, which NumPy 2 no longer has.
 for _name, _type in (("unicode_", numpy.str_), ("float_", numpy.float64)):
     if not hasattr(numpy, _name):
         setattr(numpy, _name, _type)
@@ -20,7 +20,7 @@ TAKES_RANK = IS_OURS or int(importlib.metadata.version("mindstudio-probe").parti
 
 
 def version():
-    """What a folder of recordings says of where they come from."""
+    """The text by which a folder of recordings names its recorder."""
     if IS_OURS:
         return "ours"
     return f"python_tool {importlib.metadata.version('mindstudio-probe')}"

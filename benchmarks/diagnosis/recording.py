@@ -122,8 +122,8 @@ _MARK = re.compile(r"\s*# fault(, once)?: .*$")
 
 
 def _without_our_frames(text):
-    """Stacks that end where the training is called: how it was started differs from run to run. Nor do they tell what
-    is wrong in a port."""
+    """Stacks that end where the training is called: how it was started differs from run to run. Marks of faults, which would
+    show what is wrong in a port, are removed."""
     stacks = json.loads(text)
     for _, frames in stacks.values():
         frames[:] = [frame for frame in frames if not any(text in frame for text in _OF_OURS)]

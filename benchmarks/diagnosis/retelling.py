@@ -71,7 +71,7 @@ class Rank:
 
     @staticmethod
     def _parent(parents, name, told):
-        """What is left of the modules around: the nearest."""
+        """The nearest of the enclosing modules that is left."""
         while name in parents and not told(name):
             name = parents[name]
         return told(name) if isinstance(name, str) and name in parents else name
@@ -96,7 +96,7 @@ def _linked(source, destination):
         shutil.copyfile(source, destination)
 
 
-# ---------------------------------------------------------------------- what is told differently; ranks: step by step
+# ---------------------------------------------------------------------- changes; ranks: step by step
 
 
 def without_modules(ranks):
@@ -222,8 +222,8 @@ def retell(names, side, source, destination):
 
 
 def expectation(case, told):
-    """The case's expectation in the names of told[side], as `retell` returns it, for the sides that are told anew; None
-    where one has lost it all."""
+    """The case's expectation in the names of told[side], as `retell` returns it, for the sides that it rewrote; None where
+    a side has lost all of them."""
     expect = dict(case["expect"])
     for side in told:
         names = [told[side][step].get(name, name) for name in expect[side] for step in expect["steps"]

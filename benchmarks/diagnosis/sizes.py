@@ -100,7 +100,7 @@ class Size(Bench):
         self.name = f"hidden{self.width}x{self.layers}_{dtype}"
 
     def __call__(self):
-        """What a child process trains."""
+        """The benchmark that a child process trains."""
         return self
 
     def build(self):

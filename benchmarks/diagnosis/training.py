@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One training of which some steps are recorded, two as a rule, in a process of its own that was forked off one that
-has PyTorch loaded.
+"""One training of which some steps are recorded, two as a rule, in a separate process, forked off one that has PyTorch
+loaded.
 
 Kernels are chosen by what PyTorch and its libraries look at when they are first used: the parent must not have
 computed anything.
@@ -67,7 +67,7 @@ def record(make_bench, seed, kernel, fault, folder, task, rank=0):
     from msprobe.pytorch import PrecisionDebugger
 
     config = pathlib.Path(f"{folder}.{rank}.json")
-    # Which steps are recorded is said only where it matters: a recorder that counts has more to do.
+    # The steps are set only where it matters: a recorder that counts has more to do.
     steps = bench.recorded_steps if bench.recorded_steps[0] else ()
     config.write_text(json.dumps(settings_of(task, "mix", bench.risk_level, folder, steps)), encoding="utf-8")
     debugger = PrecisionDebugger(config_path=str(config))
@@ -132,7 +132,7 @@ def _attention(special):
 
 
 def forked(environment, works):
-    """Calls each of `works` in a child of its own with this environment; raises if one fails."""
+    """Calls each of `works` in a separate child process with this environment; raises if one fails."""
     sys.stdout.flush()
     sys.stderr.flush()
     children = [_fork(environment, work) for work in works]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports: models in two implementations with equal weights, and what goes wrong when somebody writes the second one."""
+"""Ports: models in two implementations with equal weights, and typical mistakes in the second implementation."""
 
 import transformers
 

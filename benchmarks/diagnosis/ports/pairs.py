@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records both implementations of a model, checks that they compute what they should, and tells where a port is wrong.
+"""Records both implementations of a model, checks that they compute what they should, and finds where a port is wrong.
 
 The truth is read off the recording: the entries whose stack goes through a line marked with the mistake's name.
 """
@@ -70,7 +70,7 @@ class PairRecorder(Recorder):
             raise RuntimeError(f"{name}: changes {change}, which may be rounding: {off}")
 
     def truth(self, port, wrong, target, right):
-        """What the mistake makes wrong in the first layer that has it."""
+        """The entries that the mistake makes wrong in the first layer that has it."""
         found, usual = self.through(target, wrong.name), self.through(right, wrong.name)
         names = set()
         for line, entries in found.items():

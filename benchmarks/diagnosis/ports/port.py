@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all ports share: the pair of implementations, the mistakes of the second one, and weights that tell."""
+"""Code that all ports share: the pair of implementations, the mistakes of the second one, and weights that show them."""
 
 import math
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class T5Port(Port):
 
 
 def buckets(queries, keys, number, farthest, both_ways):
-    """Which entry of the table of biases belongs to a query and a key."""
+    """The index into the table of biases for each query and key."""
     away = torch.arange(keys) - torch.arange(queries)[:, None]
     start = torch.zeros_like(away)
     if both_ways:

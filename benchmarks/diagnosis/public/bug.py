@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What public bugs share: a side that is wrong and one that is right, of one program, and a small decoder."""
+"""Code that public bugs share: a wrong and a right side of one program, and a small decoder."""
 
 import re
 
@@ -62,7 +62,7 @@ class Bug(Bench):
         return model.tokens(tokens) + model.places(torch.arange(self.start, self.start + tokens.shape[1]))
 
     def hidden(self, tokens):
-        """Of each token, those that it does not see."""
+        """Per token, which tokens it does not see."""
         end = self.start + tokens.shape[1]
         return torch.arange(end) > torch.arange(self.start, end)[:, None]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong before the model."""
+"""Bugs in the data before the model."""
 
 import torch
 from torch import nn

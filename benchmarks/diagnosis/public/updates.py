@@ -34,7 +34,7 @@ class WithAdam(Bug):
 
 
 class Adam(torch.optim.Optimizer):
-    """By hand: how it counts steps and how it writes an update are the bug's."""
+    """Written out here: the bug decides how it counts steps and how it writes an update."""
 
     def __init__(self, bug, parameters):
         super().__init__(parameters, {"lr": 1e-3})
