@@ -431,7 +431,7 @@ def broken_flax_files_end_with_one_line(msprobe, scratch):
         harness.check(rows[name]["Status"] == "not comparable" and reason in rows[name]["Note"], rows[name])
 
 
-# What the package gguf makes of random bytes, in two files.
+# Two files in which the package gguf stores random bytes, packed and unpacked.
 WITH_PACKAGE = """
 import gguf, json, numpy as np, sys
 from gguf import GGMLQuantizationType as T, quants

@@ -40,7 +40,7 @@ def llama():
 
 
 def told(msprobe, scratch, first, second, status):
-    """What is said of the pair, in both directions."""
+    """The output for the pair, in both directions."""
     save(scratch / "first", first)
     save(scratch / "second", second)
     texts = []

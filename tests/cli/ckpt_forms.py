@@ -138,7 +138,7 @@ def every_pair_is_equal(msprobe, scratch):
     for first, second in itertools.permutations(FORMS, 2):
         result, rows = compare(msprobe, scratch, first, second, "--fail-on", "unequal")
         harness.check_equal(f"{first} {second}: {result.stderr}", result.returncode, 0)
-        # Whatever the form, at least what stands for itself and the norms of all layers.
+        # In every form: at least the three parameters outside of the layers, and seven of each layer.
         harness.check(len(rows) >= 3 + 7 * LAYERS, f"{first} {second}: {sorted(rows)}")
 
 
@@ -212,7 +212,7 @@ def sizes_of_heads_are_asked_for_where_they_matter(msprobe, scratch):
         (scratch / name / "config.json").unlink()
     _, rows = compare(msprobe, scratch, "hf-fused", "hf-apart")
     harness.check_equal("rows alone", {row["Status"] for row in rows.values()}, {"equal"})
-    # Megatron has the rows group by group: without the sizes nobody knows which is which.
+    # Megatron stores the rows group by group: without the sizes the order of the rows is unknown.
     (scratch / "rank" / "mp_rank_00").mkdir(parents=True)
     arguments = argparse.Namespace(tensor_model_parallel_size=1, pipeline_model_parallel_size=1)
     state = {"model": megatron(model, "local")[0, 0], "args": arguments}

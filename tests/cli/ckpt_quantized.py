@@ -78,7 +78,7 @@ def along_words(codes, bits, order=None):
 
 
 def grouped(weight, group, levels):
-    """Of each group along the columns: its scale and lowest value for so many levels."""
+    """The scale and the lowest value of each group along the columns, for this number of levels."""
     parts = weight.reshape(weight.shape[0], -1, group)
     low, high = parts.min(-1), parts.max(-1)
     return (high - low) / (levels - 1), low, parts
@@ -296,7 +296,7 @@ def how_they_differ(result):
 
 
 def relations_to_the_original_are_named(msprobe, scratch):
-    """In each format, of what was quantized and of what it is held against."""
+    """In each format, the relation between a quantized weight and the weight that it is compared with is named."""
     import numpy as np
 
     weight = original()
@@ -331,7 +331,7 @@ def relations_to_the_original_are_named(msprobe, scratch):
 
 
 def nothing_is_told_by_steps_that_are_too_wide(msprobe, scratch):
-    """One scale for all, made for an outlier or by mistake, leaves 0 of the rest; scales that are none; zeros."""
+    """One scale for all, made for an outlier or by mistake, leaves 0 of the rest; scales that are not numbers; zeros."""
     import numpy as np
 
     weight = original()
@@ -480,7 +480,7 @@ def what_is_no_quantized_weight_stays_as_it_is(msprobe, scratch):
 
 
 def why_a_weight_is_not_dequantized(msprobe, scratch):
-    """What is missing or does not fit is named; of what both store alike nothing is said."""
+    """The message names the part that is missing or does not fit; two equal files get no message."""
 
     weight = original()
     without = lambda tensors, part: {name: value for name, value in tensors.items() if name != part}

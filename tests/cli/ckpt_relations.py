@@ -311,7 +311,7 @@ def heads_of_another_size_are_named(msprobe, scratch):
     weight = model(0)["model.layers.0.self_attn.q_proj.weight"]
     pairs = lambda size: weight.view(HIDDEN // size, 2, size // 2, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)
     halves = lambda size: weight.view(HIDDEN // size, size // 2, 2, HIDDEN).transpose(1, 2).reshape(HIDDEN, HIDDEN)
-    # Of sizes one of which is twice the other, the rows are the same for both orders of the two.
+    # If one size is twice the other, the rows are the same for both orders of the two sizes.
     for order, words in ((pairs, "in halves with {} per head against {}"), (halves, "interleaved with {} per head against {}")):
         for sizes in ((32, 64), (64, 32), (16, 128)):
             save_torch(scratch / "first.pt", {"w": order(sizes[0]).contiguous()})
@@ -350,7 +350,7 @@ def casts_are_named(msprobe, scratch):
 
 
 def averages_with_a_third_checkpoint_are_named(msprobe, scratch):
-    """In float32 and bfloat16, close ones too; neither of what is near one of both, nor of what is none."""
+    """In float32 and bfloat16, also averages close to the first; none is named for other tensors, near the first or not."""
     import torch
 
     first, third = model(0), model(1)

@@ -333,7 +333,7 @@ def several_names_for_one_tensor_are_not_missing(msprobe, scratch):
         harness.check_equal("status", (result.returncode, list(statuses(rows).values())), (0, ["equal"] * 3))
         for name in ("lm_head.weight", "other.alias"):
             harness.check(f"tied.pt: {name} is the same as model.embed_tokens.weight" in result.stderr, result.stderr)
-    # A copy of its own, of the same values and of others.
+    # A separate copy, with the same values and with others.
     tensor_files.save_torch_tensors(scratch / "copy.safetensors", {**untied, "lm_head.weight": embedding})
     result, rows = compare(msprobe, scratch, "copy.safetensors", "model.safetensors", "--fail-on", "missing")
     harness.check_equal("copy", (result.returncode, len(rows)), (0, 3))
@@ -351,8 +351,8 @@ def several_names_for_one_tensor_are_not_missing(msprobe, scratch):
 
 
 def old_dtensor(local, size, mesh, here, placements):
-    """What torch.save writes of a DTensor of PyTorch 2.1 to 2.8, after its public sources: its mesh has the ranks as a
-    tensor. Classes of those names stand in for the real ones."""
+    """The pickle that torch.save writes for a DTensor of PyTorch 2.1 to 2.8, after its public sources: its mesh has the ranks
+    as a tensor. Classes of those names stand in for the real ones."""
     import torch
 
     def class_of(module, name):

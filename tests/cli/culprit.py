@@ -149,7 +149,7 @@ def make_tests(msprobe, folder, schema):
         return done, rows, [one for one in objects if one["kind"] != "row"]
 
     def check_left_out(rows, behind, count):
-        """Rows behind an entry say that nobody looked at them, and no other does."""
+        """Rows after an entry say that they were not compared, and no other row does."""
         reason = f"warning: Not compared: --first stopped after {behind}."
         left = [row for row in rows if reason in row["Err_message"]]
         check_equal("rows left out", len(left), count)

@@ -56,7 +56,7 @@ def make_tests(msprobe, man, completions=None):
                 text=True,
                 check=False,
             )
-            # A page may refer to one that stands beside it and is not installed; a sentence is a line.
+            # A page may refer to one that is in the same folder and not installed; a sentence is a line.
             accepted = ("referenced manual not found", "input text line longer than 80 bytes")
             complaints = [line for line in lint.stdout.splitlines() if not any(each in line for each in accepted)]
             harness.check_equal("mandoc", complaints, [])

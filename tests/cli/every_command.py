@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every command, taken from the program's own list: help, unknown options, bad input, bad output.
+"""Properties of every command in the program's own list: help, unknown options, bad input, bad output.
 
 usage: every_command.py MSPROBE DATA
 """

@@ -83,7 +83,7 @@ def cases(data):
 
 
 def places(count):
-    """Which calls fail: the first ones, where the command line is read, and then ever fewer."""
+    """The numbers of the calls that fail: the first ones, where the command line is read, and some of the others."""
     if PLACES:
         return sorted({*range(1, min(count, PLACES) + 1), *(1 + count * i // PLACES for i in range(PLACES))})
     dense = set(range(1, min(count, 16) + 1))
@@ -98,7 +98,7 @@ def ends(count):
 
 
 def make_training(folder):
-    """A launch script, and an interpreter that is none with two packages."""
+    """A launch script, and a file in place of an interpreter, with two packages."""
     (folder / "train.sh").write_text("python train.py --lr 1e-4\n", encoding="ascii")
     python = folder / "venv" / "bin" / "python3"
     if not python.exists():
@@ -153,7 +153,7 @@ class Commands:
             return "" if result.returncode in (1, 2) and tells(kind, result.stdout + result.stderr) else f"{said}; it passes"
         if (result.returncode, result.stdout, files) == right:
             return ""
-        # What one of many inputs lacks is told where its result would be, and the others are there.
+        # If one of many inputs fails, the reason is in the place of its result, and the other results are there.
         contents = [content.decode("utf-8", "replace") for content in files.values()]
         told = any(tells(kind, text) for text in (result.stdout, result.stderr, *contents))
         statuses = (0, 1, 2) if name in GATES else (2, right[0])
@@ -168,7 +168,7 @@ class Commands:
         return f"{said}; not whole: {half}" if half else ""
 
     def limit(self, name, size, right):
-        """What is wrong with the end of a run that gets no more than so many bytes of addresses."""
+        """Says what is wrong with the end of a run whose address space is limited to this size; empty: nothing."""
         with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
             folder = pathlib.Path(scratch)
             if name.endswith("-d"):
@@ -240,7 +240,7 @@ class GrowingFiles:
         return folder
 
     def fail(self, number, how, right):
-        """What is wrong with the end of a run on a disk that is full at the n-th write, and with going on."""
+        """Says what is wrong with the end of a run on a disk full at the n-th write, or with going on; empty: nothing."""
         with tempfile.TemporaryDirectory(prefix="msprobe-fault-") as scratch:
             folder = self.prepare(scratch)
             result = self.run(folder, f"write:{number}:{how}")
@@ -248,7 +248,7 @@ class GrowingFiles:
             results = list((folder / "out").glob("accuracy_checking_result_*.csv"))
             rows = precheck_runners.results_of(folder)[1] if results else []
             if result.returncode == 0:
-                # An operation whose arguments found no room is told so, or that its runner could not be asked.
+                # The row of an operation whose arguments found no room says so, or that its runner could not be asked.
                 wrong = [row for row, same in zip(rows, right) if row != same and not self.is_told(row)]
                 return f"{said}; rows: {wrong}" if wrong or len(rows) != len(right) else ""
             errors = [line for line in result.stderr.splitlines() if line.startswith("msprobe: error: ")]
@@ -275,7 +275,7 @@ def shortened(text):
 
 
 def files_in(folder):
-    """What lies there by name, less the time of its making."""
+    """The files in the folder by name, without the times in their names."""
     return {
         re.sub(r"\d{14,}", "TIME", str(path.relative_to(folder))): path.read_bytes()
         for path in sorted(folder.rglob("*"))
