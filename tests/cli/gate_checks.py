@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of gates (--fail-on) share: what a gate has to say, and dumps of which a part cannot be judged."""
+"""Code that the tests of gates (--fail-on) share: the messages of a gate, and dumps of which a part cannot be judged."""
 
 import copy
 import itertools
@@ -18,7 +18,7 @@ FAILED = "^msprobe: error: ."
 
 
 def nothing(msprobe, scratch, words, told=TOLD, statuses=(2,)):
-    """What could not be judged passes no gate, and is told."""
+    """An input that could not be judged passes no gate, and a message says so."""
     result = harness.run(msprobe, words, scratch)
     said = f"{words}: {result.returncode}\n{result.stdout}{result.stderr}"
     harness.check(result.returncode in statuses, said)
@@ -63,7 +63,7 @@ def something(msprobe, scratch, words):
     harness.check("not judged" not in result.stderr, said)
 
 
-# What is done to the data of one rank.
+# Changes to the data of one rank.
 
 
 def each_tensor(data, change):
@@ -185,7 +185,7 @@ class Samples:
             (place / "construct.json").write_text(json.dumps(construct), encoding="utf-8")
 
 
-# Who recorded: the Python tool for PyTorch, this collector, and MindSpore.
+# The recorders: the Python tool for PyTorch, this collector, and MindSpore.
 RECORDERS = {
     "": ({}, same),
     "our ": ({"recorder": "msprobe 1.0", "format": 1}, same),
@@ -250,7 +250,7 @@ def unjudged_pairs(samples, recorder=""):
         "no checksums in a rank": pair({0: checksums, 1: no_checksums}, {0: checksums, 1: no_checksums}),
         "empty checksums": both(with_checksum("")),
         "empty checksums in the target": pair(with_checksum(""), checksums),
-        "checksums that are none": both(with_checksum("nan")),
+        "checksums that are not hexadecimal": both(with_checksum("nan")),
         "checksums of two digits": both(with_checksum("ab")),
         "checksums of two digits in the target": pair(with_checksum("ab"), checksums),
         "numbers as checksums": both(with_checksum(5)),

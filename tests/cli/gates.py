@@ -53,7 +53,7 @@ def compare_cases(samples, tensors):
             yield f"compare {level}: {name}", write, [*two, "--fail-on", level], fails
         for name, write in judged.items():
             yield f"compare {level}: {name}", write, [*two, "--fail-on", level], something
-    # The Python tool's verdicts, and -da, which has a search of its own.
+    # The Python tool's verdicts, and -da, which searches by itself.
     for options, kinds in (
         (["--python-rules", "--fail-on", "error"], ("no entries in a rank", "null statistics in a rank", "NaN throughout in a rank",
                                                     "3x + 1 throughout", "a rank less in golden", "a step more in golden")),

@@ -220,7 +220,7 @@ def alert_cases():
         yield f"analyze: a file that is {name}", monitored(text), words, doubtful
     yield "analyze: nothing there", lambda scratch: (scratch / "a").mkdir(), words, doubtful
     yield "analyze: an alert", monitored(alerts(3)), words, found
-    yield "analyze: an alert beside one that is none", monitored(json.dumps(dict([alert(3), ("x", 1)]))), words, found
+    yield "analyze: an alert beside a number", monitored(json.dumps(dict([alert(3), ("x", 1)]))), words, found
     yield "analyze: no alerts", monitored(), words, something
     yield "analyze: no alerts, but series", monitored("{}", True, RANKS), words, something
     yield "analyze -s: a step without alerts", monitored(alerts(3), True, RANKS), [*words, "-s", "[4]"], something

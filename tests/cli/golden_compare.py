@@ -132,7 +132,7 @@ def check_crashed(outputs):
 
 
 def read_mapping(path):
-    """The pairs of a flat mapping, keys longer than 100 characters in a form of their own."""
+    """The pairs of a flat mapping, keys longer than 100 characters in a different form."""
     text = re.sub(r"^\? (.*)\n: ", r"\1: ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return [tuple(line.split(": ", 1)) for line in text.splitlines()]
 

@@ -222,7 +222,7 @@ def check_packs(msprobe, golden, scratch):
     colors = sheets.styles(scratch / "out" / "result.xlsx", 2)
     harness.check_equal("error", colors["A2"], ("FFFFC7CE", False))
     harness.check_equal("warning", colors["A3"], ("FFFFEB9C", False))
-    # The members lie beside the workbook, byte for byte.
+    # The members are next to the workbook, byte for byte.
     for side in ("bench", "cmp"):
         with zipfile.ZipFile(packs / f"{side}.zip") as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
@@ -305,7 +305,7 @@ def check_security(msprobe, golden, scratch):
 
 
 def check_links(msprobe, golden, scratch):
-    """Nothing is written through a link that lies in the folder of the result."""
+    """Nothing is written through a link in the folder of the result."""
     good = str(golden / "packs" / "bench.zip")
     (scratch / "elsewhere").mkdir()
     for link in ("bench", "bench/weights", "bench/weights/step0"):

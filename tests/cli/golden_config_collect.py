@@ -185,7 +185,7 @@ def options_of(words):
 
 
 def run_in_bash(script, scratch):
-    """What bash starts when it runs the script with nothing but stand-ins for the launchers."""
+    """The commands that bash starts when it runs the script with nothing but stand-ins for the launchers."""
     stubs = scratch / "stubs"
     stubs.mkdir(exist_ok=True)
     for name in LAUNCHERS + PYTHONS:
@@ -315,7 +315,7 @@ def check_environment(msprobe, golden, scratch):
 
 
 def check_interpreter(msprobe, golden, scratch):
-    """Packages are told from the files of a made-up environment; its interpreter would leave a trace if it ran."""
+    """The packages come from the files of a made-up environment; its interpreter would leave a trace if it ran."""
     site = scratch / "venv" / "lib" / "python3.9" / "site-packages"
     site.mkdir(parents=True)
     (scratch / "venv" / "bin").mkdir()

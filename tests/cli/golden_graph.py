@@ -15,7 +15,7 @@ import sqlite3
 
 import harness
 
-# What a comparison adds to the item of a node; these cases were compared, and here each side is built alone.
+# The keys that a comparison adds to the item of a node; these cases were compared, and here each side is built alone.
 COMPARED = {
     *("Max diff", "Min diff", "Mean diff", "L2norm diff"),
     *("MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"),
@@ -172,7 +172,7 @@ def check_schema_and_journal(msprobe, scratch, golden):
 
 
 def check_unconnected_nodes(msprobe, scratch, golden):
-    """What nothing connects to the root stands below it, with a warning."""
+    """A node that nothing connects to the root gets a parent below it, with a warning."""
     path, messages = build(msprobe, scratch, golden / "tree" / "target")
     rows = {row["node_name"]: row for row in rows_of(path, "tb_nodes")}
     expected = {row["node_name"] for row in expected_rows(golden / "tree" / "expected", "tb_nodes")}

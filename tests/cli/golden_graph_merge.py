@@ -16,7 +16,7 @@ from golden_graph import COMPARED, build, check_nodes, expected_rows, rows_of
 
 
 def arguments_of(case, sides=1):
-    """Those of the target, or of both sides."""
+    """The options of the target, or of both sides."""
     (line,) = [line for line in (case / "cmd.txt").read_text().splitlines() if line.startswith("expected:")]
     words = shlex.split(line.partition(":")[2])
     options = {}
@@ -97,7 +97,7 @@ def check_changed_shard(msprobe, scratch, case):
     harness.check_equal("differ", differ, {product: 1, module: 1})
 
 
-# What the ranks have that the first one has no namesake of, and below what it stands by default.
+# Nodes of the other ranks whose name the first rank lacks, and the parent of each by default.
 MORE = {
     "tp_merge": {},
     "pp_merge": {f"Distributed.{name}_rank1.0.forward": "DefaultModel" for name in ("recv", "send")},

@@ -357,7 +357,7 @@ def check_overflow(msprobe, scratch, golden):
 
 
 def check_origins(msprobe, scratch, golden):
-    """Where errors come from, in a table of its own, is what `compare` tells of the items of each node."""
+    """The table of origins agrees with the origins that `compare` reports for the items of each node."""
     introduced = {
         "stats": {"Functional.linear.3.forward", "Torch.mul.1.forward"},
         "tensor": {"Functional.linear.0.forward"},

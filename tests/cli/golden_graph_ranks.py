@@ -16,7 +16,7 @@ from golden_graph import build, check_nodes, expected_rows, rows_of, write_rank
 
 
 def edges(path):
-    """What each node says of its partners."""
+    """The partners that each node names."""
     return {(row["rank"], row["node_name"]): json.loads(row["matched_distributed"])
             for row in rows_of(path, "tb_nodes") if row["is_distributed"]}
 
@@ -83,7 +83,7 @@ def roots_groups_and_peers(msprobe, scratch):
             calls.append(("Distributed.send.0.forward", [TENSOR, integer(2)], {}))
         if rank == 2:
             calls.append(("Distributed.recv.0.forward", [TENSOR, integer(0)], {}))
-            calls.append(("Distributed.send.0.forward", [TENSOR], {"dst": integer(1)}))  # nobody receives it
+            calls.append(("Distributed.send.0.forward", [TENSOR], {"dst": integer(1)}))  # no rank receives it
         write_calls(dump / f"rank{rank}", calls)
     path, _ = build(msprobe, scratch, dump)
     got = edges(path)
@@ -115,7 +115,7 @@ def roots_groups_and_peers(msprobe, scratch):
 
 
 def overflow_levels_of_partners(msprobe, scratch):
-    """With -oc a partner's level is told, and nothing of one that has none."""
+    """With -oc the level of a partner is reported, and nothing for a rank without partners."""
     dump = scratch / "dump"
     bad = {**TENSOR, "Max": "inf"}
     for rank in range(2):
@@ -232,7 +232,7 @@ def in_order_of_writing(rows):
 
 
 def check_compared(msprobe, scratch, golden):
-    """Steps, and ranks whose communication tells how the partner's values compare."""
+    """Steps, and ranks whose communication shows how the partner's values compare."""
     for name in ("steps", "ddp"):
         case = golden / name
         expected = in_order_of_writing(expected_rows(case / "expected", "tb_nodes"))
@@ -250,7 +250,7 @@ def check_compared(msprobe, scratch, golden):
 
 
 def what_one_side_alone_has(msprobe, scratch, golden):
-    """What one side alone has is told, and left out."""
+    """Ranks and steps that one side alone has are reported and skipped."""
     one = golden / "build_single" / "target"
     for side, places in (("new", ("step0/rank0", "step0/rank1", "step1/rank0", "step2/rank0", "step2/rank1")),
                          ("old", ("step0/rank0", "step0/rank2", "step1/rank0", "step3/rank0"))):

@@ -16,7 +16,7 @@ import dumps
 import harness
 from golden_graph import odd_models, with_mended_texts, write_rank
 
-# What follows `expected_811`: options of the run.
+# The options of the run, by the text after `expected_811` in the name.
 RUNS = {"": [], "_fuzzy": ["-f"], "_lm": ["-lm", "{CASE}/mapping.yaml"], "_oc": ["-oc"]}
 # Nodes with another index by default, and why (docs/differences.md).
 MENDED = {
@@ -232,13 +232,13 @@ def check_steps(msprobe, scratch, golden):
     files, messages = graph(msprobe, scratch, {"npu_path": "target", "bench_path": "golden"})
     harness.check_equal("compare", set(files), {f"compare_{step}_rank0_{{TS}}.vis" for step in names - {"step10"}})
     harness.check("step10 has no partner" in messages and "step0/rank1 has no partner" in messages, messages)
-    # What is written a second time within the second has a number.
+    # A file that is written a second time within one second has a number.
     first = graph(msprobe, scratch, {"npu_path": "target/step0/rank0"})[0]
     harness.check_equal("one rank", set(first), {"build_{TS}.vis"})
 
 
 def check_edges(msprobe, scratch, golden):
-    """Communication is told in the files of all ranks; by default batches are one object."""
+    """The files of all ranks have the communication; by default batches are one object."""
     files, _ = graph(msprobe, scratch, folders_of(golden / "comm"))
     ranks = [json.loads(files[f"build_rank{number}_{{TS}}.vis"].read_text())["node"] for number in (0, 1)]
     name = "Distributed.batch_isend_irecv.0.forward"
@@ -271,7 +271,7 @@ def check_broken_rank(msprobe, scratch, golden):
         harness.check_equal("rank 0", document_of(files), alone)
         files, messages = graph(msprobe, scratch, {"npu_path": "ranks/rank1"}, status=2)
         harness.check_equal("files", files, {})
-    # An entry whose items cannot be told is found when the file is half written.
+    # The program finds an entry whose items it cannot describe when the file is half written.
     dump = json.loads(text)
     name = next(reversed(dump["data"]))
     dump["data"][name]["input_kwargs"] = {"k" * 20000: [call(1.0)["output"][0]] * 5000}
