@@ -87,7 +87,7 @@ def analyze_gradients_that_never_came(msprobe, scratch):
         result = harness.run(msprobe, ["monitor", "analyze", "-o", "-", *options], scratch, status=0)
         return [(one["tag_name"], one["step"]) for one in json.loads(result.stdout).values()], result.stderr
 
-    # What no file tells of stays: step 1.
+    # No file covers step 1, so its alert stays.
     kept = [("0:b.input:0/rank0/actv_grad", 0), ("0:.input:0/rank0/actv_grad", 1)]
     for source in (".", "anomaly_detected"):
         found, told = ranked("-d", source)
@@ -243,7 +243,7 @@ def made_events(msprobe, golden, name, options, scratch):
     folders = check_events(scratch / "out", expected, set())
     if name != "made":
         return
-    # What the Python tool lost: everything of rank 0 behind a repeat in two files.
+    # The Python tool lost these values: everything of rank 0 after a repeat in two files.
     harness.check_equal("repeated in a file", folders["rank0/exp_avg"]["vp0:b/norm"], [(0, 2.0)])
     harness.check_equal("repeated in two", folders["rank0/exp_avg_sq"]["vp0:b/norm"], [(0, 2.0)])
     harness.check_equal("behind it", [s for s, _ in folders["rank0/grad_reduced"]["vp0:a.weight/norm"]], [0, 1, 2])

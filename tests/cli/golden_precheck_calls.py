@@ -349,7 +349,7 @@ def what_recorders_call_by_another_name(msprobe, scratch):
 
 
 def a_gradient_in_place_on_a_view(msprobe, scratch):
-    """The gradient as the Python tool records it at the border of a module; a wrong one that is none of that stays wrong."""
+    """The gradient as the Python tool records it at the border of a module; a gradient that is wrong otherwise stays wrong."""
     x, grad = torch.tensor([[-1.0, 2.0], [3.0, -4.0]]), torch.tensor([[0.5, 0.25], [1.0, 2.0]])
     tensors = {"in": x, "out": x.relu(), "grad": grad, "right": grad * (x > 0), "wrong": grad * 2}
     folder = scratch / "dump_tensor_data"

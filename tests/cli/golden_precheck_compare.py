@@ -244,7 +244,7 @@ def result_of(details, row):
 
 
 def check_selection(msprobe, case, scratch):
-    """By default a row is judged by what is filled: the verdicts of both releases where each can judge."""
+    """Without options, the filled columns decide how a row is judged: the verdicts of both releases where each can judge."""
     out, _ = compare(msprobe, case / "in", "main", scratch)
     details, operations = tables(out)
     theirs = {name: table(case / folder / "main_details.csv") for name, folder in RELEASES.items()}
@@ -271,7 +271,7 @@ def check_selection(msprobe, case, scratch):
 
 
 def check_never_passes(msprobe, case, scratch):
-    """What the Python tool lets pass though nothing was judged, and what it loses."""
+    """Rows that the Python tool lets pass though nothing was judged, and rows that it loses."""
     out, _ = compare(msprobe, case / "in", "main", scratch)
     details, operations = tables(out)
     expected = {

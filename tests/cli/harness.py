@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share: running msprobe in a clean environment, packed test data, and reporting in TAP."""
+"""Code that the end-to-end tests share: running msprobe in a clean environment, packed test data, and reporting in TAP."""
 
 import atexit
 import functools

@@ -179,7 +179,7 @@ def pack_that_is_a_bomb(msprobe, scratch):
     shared = deflated(bytes(1 << 20))
     bad.write_bytes(zip_of([("env", shared, 1 << 20, None), ("env", shared, 1 << 20, 0)]))
     refuses_pack(msprobe, scratch, "overlap")
-    # What unpacks to more than it says is found while it unpacks, whatever the declared size.
+    # An entry that unpacks to more than its declared size, whatever that is, is found while it unpacks.
     bad.write_bytes(zip_of([("env", deflated(b" " * (64 << 20)), 2, None)]))
     refuses_pack(msprobe, scratch, "zip entry env: broken")
 
@@ -232,7 +232,7 @@ def result_behind_a_link(msprobe, scratch):
 
 
 def hostile_names_in_messages(msprobe, scratch):
-    """A name can neither color the terminal nor make a line of its own."""
+    """A name can neither color the terminal nor add a line to the output."""
     name = "x\x1b[31m\nmsprobe: done"
     with zipfile.ZipFile(scratch / "bad.zip", "w") as archive:
         archive.writestr("../" + name, "{}")
@@ -307,7 +307,7 @@ def verl_logs(msprobe, scratch):
 
 
 def pickles_that_call(msprobe, scratch):
-    """Of a pickle that has work for a shell nothing is done, wherever in a checkpoint it lies; the call is named."""
+    """Nothing in a pickle that calls a shell runs, wherever in a checkpoint the pickle is; the message names the call."""
     trace = scratch / "it_ran"
     control = b"\x80\x02" + call(trace) + b"."
     subprocess.run([sys.executable, "-c", f"import pickle; pickle.loads({control!r})"], check=True)
@@ -444,7 +444,7 @@ def empty_tensors(count, rank):
     return struct.pack("<Q", len(header)) + header
 
 
-# What a process has held at most counts from before its program began, so a small one starts it.
+# The peak memory of a process counts from before its program began, so a small process starts it.
 MEASURE = """
 import os, subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -461,7 +461,7 @@ def peak_of(msprobe, scratch, arguments):
 
 
 def small_files_that_ask_for_much(msprobe, scratch):
-    """What a reader takes is bound to the size of the file, whatever its bytes stand for."""
+    """The size of a file limits the memory of its reader, whatever its bytes say."""
     size = 2_000_000
     again = b"\x80\x02(" + tensor([0], [1], 0)
     units = {

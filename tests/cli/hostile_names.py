@@ -17,7 +17,7 @@ from harness import check, check_equal, main, run
 
 MOST_IN_CELL = 32767  # characters that a cell of a workbook holds
 
-# The name of an entry, and how it stands in csv where that differs.
+# The name of an entry, and its form in csv where that differs.
 NAMES = {
     "Torch.<img src=x onerror=document.title='owned'>.0.forward": None,
     "Torch.</script><script>document.title='owned'</script>.0.forward": None,

@@ -38,7 +38,7 @@ def sought_by_python(data):
 
 
 def facts_of(msprobe, scratch, files):
-    """What --json says of each file, and the status of the gate for each file."""
+    """The answer of --json about each file, by path."""
     for name, data in files.items():
         (scratch / name).write_bytes(data)
     result = harness.run(msprobe, ["inspect", "--json", *files], scratch)

@@ -58,7 +58,7 @@ def computed(*_args):
 
 
 def names_by_python(data, reader):
-    """What find_class is asked for before the reader is done or gives up."""
+    """The names that find_class gets before the reader is done or gives up."""
     names = []
 
     class Reader(reader):
@@ -99,7 +99,7 @@ def names_call(msprobe, scratch, name, data):
     harness.check(found, f"{name}: posix.system is not in {output}")
 
 
-# What Python accepts and our reader of values does not, or did not once.
+# Pickles that Python accepts, and our reader of values does not, or did not once.
 ODD = {
     "int_with_blanks": b"I 5 \n0",
     "int_in_hexadecimal": b"I0x1_f\n0",

@@ -19,7 +19,7 @@ def inspect(msprobe, scratch, level, *paths):
 
 
 def rated(msprobe, scratch, folder):
-    """What --json says of a folder that is rated, and the status."""
+    """The answer of --json about a folder that is rated, and the status."""
     result = harness.run(msprobe, ["inspect", "--json", "--fail-on", "unknown", str(folder)], scratch)
     return json.loads(result.stdout)["rated"], result.returncode
 
@@ -33,7 +33,7 @@ def in_archives(msprobe, scratch, places):
     files = dict(places.hidden())
     harness.check(len(files) >= 120, f"only {len(files)} files")
     places.write(scratch, files)
-    # What can be unpacked is named; what cannot ends with 2.
+    # A pickle that can be unpacked is named; one that cannot ends with 2.
     opaque = ("tar_in_zip", "gzip_in_zip", "xz_in_zip", "zip_twenty_deep", "pickle_named_npy", "safetensors_in_zip")
     for name in files:
         result = inspect(msprobe, scratch, "dangerous", name)
@@ -99,7 +99,7 @@ def numpy_tricks(msprobe, scratch, places):
     places.write(scratch, objects)
     for name in objects:
         statuses = [inspect(msprobe, scratch, level, name).returncode for level in ("dangerous", "unknown")]
-        # Of an array of objects the elements cannot be shown, which is a problem of its own.
+        # The elements of an array of objects cannot be shown, which is a separate problem.
         harness.check_equal(name, statuses, [2, 1] if name.endswith("-npy") else [0, 1])
 
 

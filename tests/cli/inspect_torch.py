@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch saved without harm in mind, in both of its containers and all protocols, is read to its end: it is
-never called dangerous, and what holds tensors alone is clean.
+"""Files that PyTorch saved without harm in mind, in both of its containers and all protocols, are read to their end: they
+are never called dangerous, and a file that holds tensors alone is clean.
 
 usage: inspect_torch.py MSPROBE    (run by the Python that has PyTorch)
 """
@@ -71,7 +71,7 @@ def modules_are_read(msprobe, scratch):
             harness.check("[2, 3]" in output and "float32" in output, output)
 
 
-# What a module of this class is made with, if it is not made with nothing.
+# The arguments of the constructor of a module of this class, if there are any.
 ARGUMENTS = {
     "Linear": (2, 3), "Conv1d": (1, 1, 1), "Conv2d": (1, 1, 1), "ConvTranspose2d": (1, 1, 1), "BatchNorm2d": (2,),
     "LayerNorm": (4,), "GroupNorm": (1, 2), "Embedding": (3, 2), "LSTM": (2, 2), "GRU": (2, 2),
@@ -82,7 +82,7 @@ ARGUMENTS = {
 def instances(module, base):
     for name in sorted(dir(module)):
         kind = getattr(module, name)
-        # What is lazy pickles the method that completes it by getattr, which is dangerous for good.
+        # A lazy module pickles the method that completes it by getattr, which is dangerous for good.
         if isinstance(kind, type) and issubclass(kind, base) and not name.startswith("Lazy"):
             yield name, kind
 
