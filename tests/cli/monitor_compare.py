@@ -24,7 +24,7 @@ def upper_median(values):
 
 
 def size(values):
-    """What the absolute values stand for as a standard deviation."""
+    """The standard deviation that the absolute values suggest."""
     values = sorted(abs(value) for value in values)
     if not values:
         return 0.0

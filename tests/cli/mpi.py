@@ -45,7 +45,7 @@ def launcher(program):
 
 
 class Job:
-    """A command in a folder of its own, by the plain program or by several processes."""
+    """A command in a new folder, run by the plain program or by several processes."""
 
     def __init__(self, msprobe, program):
         self.msprobe = msprobe
@@ -172,7 +172,7 @@ def make_tests(msprobe, program, data, generate):
         right = same_everywhere(scratch, "compare", *pair, "-o", "out", status=2)
         harness.check("step0/rank1: " in right[2] and "failed: 1 of " in right[1], right)
 
-    @test("what is wrong with the command line is told once")
+    @test("an error in the command line is reported once")
     def _(scratch):
         pair = write_steps(generate, scratch, "statistics", steps=1, ranks=3, apis=20)
         for words in (["compare", *pair, "-o", "out", "--by", "nothing"], ["compare", "-tp", "absent", "-gp", "absent"],
@@ -209,7 +209,7 @@ def make_tests(msprobe, program, data, generate):
         same_everywhere(scratch, "compare", "--help")
 
     def on_two_machines(scratch, *arguments):
-        """Each of two processes stands in a folder of its own, as on the disk of its machine."""
+        """Each of two processes runs in a separate folder, as on the disk of its machine."""
         words, variables = job.words(2, arguments)
         place = 'cd "$MACHINES/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$0" "$@"'
         words[-len(arguments) - 1:-len(arguments) - 1] = ["sh", "-c", place]
@@ -242,7 +242,7 @@ def make_tests(msprobe, program, data, generate):
             harness.check_equal(f"without --local: status, {said}", status, 2)
             harness.check("process 1 on " in said and "sees different files than process 0" in said, said)
 
-    @test("--local: what nobody sees, and what lies on two machines")
+    @test("--local: a file that no process sees, and files on two machines")
     def _(scratch):
         (scratch / "all").mkdir()
         write_steps(generate, scratch / "all", "statistics", steps=1, ranks=4, apis=20)
@@ -257,7 +257,7 @@ def make_tests(msprobe, program, data, generate):
         harness.check("rank1: no process can read both target/step0/rank1/dump.json (on " in said, said)
         harness.check_equal("files", len(files_in(scratch / "out")), 2)
 
-    @test("a process that sees nothing does not help, and is told of")
+    @test("a process that sees nothing does not help, and a message names it")
     def _(scratch):
         (scratch / "all").mkdir()
         write_steps(generate, scratch / "all", "statistics", steps=1, ranks=2, apis=20)
@@ -351,7 +351,7 @@ def make_tests(msprobe, program, data, generate):
         return running.returncode, said, files_in(folder), pair
 
     def check_files(scratch, files, pair):
-        """What is there is whole."""
+        """The files that are there are whole."""
         right = job.run(scratch / "right", 0, ["compare", *pair, "-o", "out", "--format", "csv,html"])[3]
         for file, content in files.items():
             harness.check(right.get(file) == content, f"{file} is half or has a temporary name")

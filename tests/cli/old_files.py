@@ -60,7 +60,7 @@ def readers(old):
 
 
 def prepare(name, old, scratch):
-    """What is written to, and what needs other names."""
+    """Makes the files that a command changes, or reads under other names."""
     out = scratch / "out"
     if name == "merge_result":
         (out / "step1").mkdir(parents=True)
@@ -92,7 +92,7 @@ def make_tests(msprobe, released):
 
     def refused(result, *mentioned):
         harness.check_equal("exit status", result.returncode, 2)
-        # What inspect cannot read it tells in its answer.
+        # `inspect` reports in its answer what it cannot read.
         errors = [line for line in (result.stdout + result.stderr).splitlines() if "a later msprobe" in line or "its format" in line]
         harness.check(len(errors) == 1, f"{result.stdout}{result.stderr}")
         for text in mentioned:
@@ -131,7 +131,7 @@ def make_tests(msprobe, released):
         harness.check(not (scratch / "out").exists(), "results are written")
 
     def other_comment(scratch):
-        """A pack of the Python tool has none, or one that somebody gave it."""
+        """A pack of the Python tool has no comment, or one that a user gave it."""
         for comment in (b"", b"of Monday"):
             path = scratch / "pack.zip"
             shutil.copy(old / "packs" / "target.zip", path)

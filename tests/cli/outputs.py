@@ -67,8 +67,8 @@ def words_of(command, data):
 
 
 def named_files(data):
-    """What the command line names as a file: (name of the case, words that end with the option, ending of the file). Of
-    several endings the first is tried in every way."""
+    """The files that a command line names: (name of the case, words that end with the option, ending of the file). The first
+    of several endings is tried in every way."""
     compare = words_of("compare", data)
     checkpoints = words_of("ckpt_compare", data)
     for ending in ("csv", "xlsx", "json", "jsonl", "html", "md", "xml", "sarif", "github.txt"):
@@ -156,7 +156,7 @@ def tests_of_file(msprobe, words, ending, thorough):
 
     formats = {"compare": ["--format", "csv"], "monitor compare": ["--format", "csv"]}
     named = [*formats.get(words[0], []), *formats.get(" ".join(words[:2]), [])]
-    # Of the others the name gives the format.
+    # Elsewhere the name gives the format.
     takes_devices = words[-1] not in ("--details", "--summary") and (named or ending in ("json", "yaml", "html"))
 
     def there(scratch, kind):

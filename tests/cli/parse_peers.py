@@ -68,7 +68,7 @@ print(json.dumps(result))
 """
 
 SUFFIXES = {"numpy": (".npy", ".npz"), "torch": (".pt",), "safetensors": (".safetensors",)}
-# What a PyTorch before 2.3 says of types that it lacks altogether; _rebuild_tensor_v3 builds no other.
+# Texts in the errors of a PyTorch before 2.3 about types that it lacks; _rebuild_tensor_v3 builds no other.
 NEWER = ("float8_", "uint16", "uint32", "uint64", "torch._utils._rebuild_tensor_v3")
 
 

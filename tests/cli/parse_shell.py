@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The shell of `msprobe parse`: from a pipe, held against the Python tool's answers, and in a terminal.
+"""The shell of `msprobe parse`: from a pipe, compared with the Python tool's answers, and in a terminal.
 
 usage: parse_shell.py MSPROBE DATA
 """

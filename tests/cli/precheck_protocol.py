@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `msprobe acc_check` and a runner say to each other is what data/precheck/PROTOCOL.md says, tag by tag; without PyTorch.
+"""The messages between `msprobe acc_check` and a runner are those of data/precheck/PROTOCOL.md, tag by tag; without PyTorch.
 tests/unit/precheck/answer_test.cpp reads the answers.
 
 usage: precheck_protocol.py MSPROBE SOURCE_ROOT
@@ -40,7 +40,7 @@ class Size(tuple):
 
 
 class Tensor:
-    """As much of PyTorch's as a runner asks of one without elements."""
+    """The part of PyTorch's tensor that a runner asks of one without elements."""
 
     layout = "strided"
     is_quantized = False
@@ -93,7 +93,7 @@ def load_runner(root):
 
 
 def tags_in(value):
-    """Those of a value of a request, and of the values in it."""
+    """The tags of a value of a request, and of the values in it."""
     if value is None:
         return set()
     ((tag, content),) = value.items()

@@ -93,7 +93,7 @@ def adam(state, grad, step, lr, betas, epsilon):
 
 
 def adam_w(state, grad, step, lr, betas, epsilon, decay):
-    """What PyTorch's own optimizer does in this step."""
+    """The result of this step by PyTorch's own optimizer."""
     parameter = torch.nn.Parameter(state[0].double())
     parameter.grad = grad.double()
     optimizer = torch.optim.AdamW([parameter], lr=lr, betas=betas, eps=epsilon, weight_decay=decay)
@@ -242,7 +242,7 @@ def fused_operators_are_judged_by_what_they_compute(msprobe, scratch):
 
 
 def their_gradients_too(msprobe, scratch):
-    """Of swiglu and attention, against those of a formula of their own."""
+    """The gradients of swiglu and attention, against formulas written here."""
     x, coming = randn(3, 8), randn(3, 4)
     a, b = x.double()[:, :4], x.double()[:, 4:]
     share = 1 / (1 + (-a).exp())
