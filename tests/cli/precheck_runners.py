@@ -260,7 +260,7 @@ def hostile_dumps(msprobe, scratch):
         harness.check_refused(result, "dump.json: ", reason)
         harness.check(not (scratch / "out").exists(), "files were written")
     entry = dumps.call([tensor()], [tensor()])
-    # They are looked up by a runner, which is no part of this test; nothing of them may lead out of a folder.
+    # A runner looks the names up, which this test does not cover; no name may lead out of a folder.
     names = ("Torch.../../x.0", "a", ".", "Torch.\u001b[31m.0", "Torch..0", "=cmd.a.0")
     data = {f"{name}.forward": entry for name in names}
     (scratch / "dump.json").write_text(json.dumps({"framework": "pytorch", "data": data}), encoding="utf-8")
@@ -294,7 +294,7 @@ def refused_command_lines(msprobe, scratch):
 
 
 def keys_of_the_online_mode(msprobe, scratch):
-    """Those of releases 8.x: one line, and none in a default file, where they are switched off."""
+    """The keys of releases 8.x: one line, and none for a default file, where they are switched off."""
     write_dump(scratch, ["exp"])
     write_runner(scratch)
     for on in (False, True):

@@ -91,7 +91,7 @@ def neither_side(msprobe, scratch, case):
     harness.check_equal("exit status", result.returncode, 0)
     harness.check_equal("wrong", {row[2] for row in rows.values()}, {"neither", "not judged"})
     harness.check("follow from their inputs in both A and B" in result.stderr, result.stderr)
-    # What nobody judged is no pass.
+    # A call that was not judged does not pass.
     harness.check_equal("not judged", {row[3] for row in rows.values() if row[2] == "not judged"}, {"skip"})
     harness.check_equal("gate", against(msprobe, scratch, good, good, fail_on="skip")[0].returncode, 1)
 
@@ -107,7 +107,7 @@ def both_sides_and_a_wrong_gradient(msprobe, scratch, case):
 
 
 def the_first_one_is_the_first_that_ran(msprobe, scratch, case):
-    """The backward of an early operation runs behind the forward of a later one."""
+    """The backward of an early operation runs after the forward of a later one."""
     a = side(case, scratch, "a", {"Functional.linear.0.backward.output.0.pt": lambda t: t * 2})
     b = side(case, scratch, "b", NORM)
     result, rows = against(msprobe, scratch, a, b)
@@ -117,7 +117,7 @@ def the_first_one_is_the_first_that_ran(msprobe, scratch, case):
 
 
 def what_one_side_lacks(msprobe, scratch, case):
-    """Operations of one side alone, and others that have another number for it, are told."""
+    """The output names operations of one side alone, and those that have another number in it."""
     def less(entries):
         for name in [name for name in entries if name.startswith("Functional.gelu.0.")]:
             del entries[name]
@@ -139,7 +139,7 @@ def what_one_side_lacks(msprobe, scratch, case):
     harness.check("  missing  in B  Functional.gelu.0\n" in result.stderr, result.stderr)
     harness.check(", 2 missing\n" in result.stderr, result.stderr)
     harness.check("some have different names in B" in result.stderr, result.stderr)
-    # What one side lacks is a finding, but no error.
+    # A call that one side lacks is a finding, but not an error.
     b = side(case, scratch, "b2", None, less)
     for level, status in (("error", 0), ("warning", 1)):
         harness.check_equal(level, against(msprobe, scratch, a, b, fail_on=level)[0].returncode, status)

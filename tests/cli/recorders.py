@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The culprit that compare names does not depend on who recorded the sides, nor on how a recording is told.
+"""The culprit that compare names does not depend on the recorders of the sides, nor on the form of a recording.
 
 usage: recorders.py MSPROBE DATA_FOLDER RETELLING
 
-DATA_FOLDER is tests/data/diagnosis. A right pair may never alarm; of the faults at least so many are named
-first as stands here: what is missing lies below what the recorder shows.
+DATA_FOLDER is tests/data/diagnosis. A right pair may never alarm; of the faults, at least the numbers below are named
+first: the recorders do not show the others.
 """
 
 import importlib.util
@@ -124,7 +124,7 @@ def by_two(msprobe, folder, target, golden):
 
 
 def told(retelling, folder, case, task, names, scratch):
-    """The pair as it is told now."""
+    """The pair as `retelling` rewrites it."""
     sides = {"target": "target", "golden": "golden"}
     if "exchange" in names:
         sides = {"target": "golden", "golden": "target"}

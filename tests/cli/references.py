@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What comments and documents refer to is there: documents, headings, links, items of docs/differences.md, files;
-docs/architecture.md says of folders and files what they are; and a class of src has a name of its own.
+"""Everything that comments and documents refer to exists: documents, headings, links, items of docs/differences.md, files;
+docs/architecture.md says of folders and files what they are; and no two classes of src have the same name.
 
 usage: references.py MSPROBE SOURCE_ROOT
 """
@@ -137,7 +137,7 @@ def opened_namespaces(root):
 
 
 def names_of_nothing(root):
-    """What a row of docs/architecture.md names beside files: each is in one of these."""
+    """Names beside files in a row of docs/architecture.md that none of these files contains."""
     for row in re.findall(r"^\| [^`].+ \|$", (root / "docs/architecture.md").read_text(encoding="utf-8"), re.MULTILINE):
         code = re.findall(r"`([^`]+)`", row)
         files = [root / name for name in code if re.fullmatch(r"(?:src|python|include)/\S+\.\w+", name)]
@@ -182,9 +182,9 @@ def make_tests(_msprobe, root):
     return [
         ("what is wrong is found", finds_what_is_wrong),
         ("what comments and documents refer to is there", nothing(wrong_references)),
-        ("an item of docs/differences.md has a number of its own", nothing(repeated_items)),
+        ("no two items of docs/differences.md have the same number", nothing(repeated_items)),
         ("folders of src use what the map lists", nothing(unlisted_uses)),
-        ("a class of src has a name of its own", nothing(shared_names)),
+        ("no two classes of src have the same name", nothing(shared_names)),
         ("a header of src opens no other namespace", nothing(opened_namespaces)),
         ("docs/architecture.md names what is there", nothing(names_of_nothing)),
     ]
