@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show of the sample dumps is what the program says.
+"""The output that the documents show for the sample dumps is the output of the program.
 
 A block that begins with `$ msprobe ... data/samples ...` is run: its lines have to be the first ones of what comes; behind
 a line of dots others may have been left out. scripts/demo ends with the command that the README shows.

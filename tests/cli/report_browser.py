@@ -45,7 +45,7 @@ def verdict_and_panel(browser):
 
 
 def stopped(browser):
-    """What was left out is no agreement."""
+    """Rows that were left out do not count as agreement."""
     rules = browser.run("return document.getElementById('origins').textContent")
     check(rules.endswith("By the rules: 4 errors and 0 warnings in 154 rows on 2 ranks, and 56 left out."), rules)
     notes = browser.run("return document.getElementById('notes').textContent")
@@ -325,7 +325,7 @@ def address_keeps_the_selection(msprobe, scratch, samples):
         browser.wait("going to another address", f"document.querySelector('#entry .buttons').innerText.includes('step0/rank1') && {KEPT} === '210 rows'")
         browser.keys(ESCAPE)
         browser.wait("closing", "document.getElementById('entry').hidden && location.hash === '#' || location.hash === ''")
-        # What an address names may be anything.
+        # An address may name anything.
         for bad in ("#row=a", "#row=%ZZ+%00", "#sort=__proto__+x&only=constructor%3Dx+origin+&step=__proto__&layer=toString+x", "#within=__proto__+x&layer=nobody&view=other", "#row=<img src=x>+b&words=<b>"):
             browser.open(page, bad)
             check(browser.run("return document.getElementById('entry').hidden"), f"{bad} opens nothing")

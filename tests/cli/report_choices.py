@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader of the HTML report chooses, in headless Chromium: rows by chips, a step, an editor, a narrow window.
+"""Choices of a reader of the HTML report, in headless Chromium: rows by chips, a step, an editor, a narrow window.
 
 usage: report_choices.py MSPROBE SAMPLES
 

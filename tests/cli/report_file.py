@@ -86,7 +86,7 @@ def write_detached(folder):
 
 
 def compared(msprobe, scratch, target, golden, *options):
-    """What the terminal says, the page, and the rows of all tables."""
+    """The output on the terminal, the page, and the rows of all tables."""
     shutil.rmtree(scratch / "out", ignore_errors=True)
     result = run(msprobe, ["compare", "-tp", target, "-gp", golden, "-o", "out", "--format", "csv,html", *options], scratch)
     (page,) = (scratch / "out").glob("*.html")
@@ -263,7 +263,7 @@ def make_tests(msprobe, golden, samples, generator):
                 raise AssertionError(f"{pair[0]}: {error}") from error
 
     def backward_that_one_side_lacks(scratch):
-        """Each backward pairs with that of its own call, not with the one at its position."""
+        """Each backward pairs with the backward of the same call, not with the one at its position."""
         _, _, rows = compared(msprobe, scratch, *write_detached(scratch / "detached"))
         backward = {row["NPU Name"]: row["Bench Name"] for row in rows if ".backward." in row["NPU Name"]}
         check_equal("pairs", backward, {name: name for name in backward})

@@ -101,7 +101,7 @@ def make_tests(msprobe):
             "Distributed.all_reduce.0", "backward", "Module.net.GPT.0"])
 
     def lies_within(browser):
-        """A box is inside of the frame of the box that it lies in, and below what ran before it."""
+        """A box is inside of the frame of the box around it, and below what ran before it."""
         places = browser.run(
             "const { lines } = window.report.graph.tree; return lines.map((node) => [node.label, node.top, node.bottom, node.parent?.line ?? -1, window.report.graph.left(node)])")
         for i, (label, top, bottom, parent, left) in enumerate(places):

@@ -6,14 +6,14 @@ import struct
 
 
 def npy(descr, shape, data):
-    """Version 1.0 of NumPy's format; `data`: the elements as they lie in the file."""
+    """Version 1.0 of NumPy's format; `data`: the elements as in the file."""
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
 
 
 def save_safetensors(path, tensors):
-    """Float32 tensors, each a shape and its elements as they lie in the file, by name."""
+    """Float32 tensors, each a shape and its elements as in the file, by name."""
     header, data = {}, []
     end = 0
     for name, (shape, raw) in tensors.items():

@@ -118,7 +118,7 @@ def edit(path, change):
 
 
 def check_copies(msprobe, scratch, models):
-    """A weight that all ranks should have alike, and one has not."""
+    """A weight that should be equal on all ranks, and is not on one."""
     copy(models, scratch, "one", "tp", "one_tensor", "tp_tensor")
     norm = "Module.model.layers.1.input_layernorm.LlamaRMSNorm.forward.0"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What msprobe does at a terminal, in a pipe, and when it is interrupted.
+"""Behaviour of msprobe at a terminal, in a pipe, and when it is interrupted.
 
 usage: terminal.py MSPROBE
 """

@@ -25,7 +25,7 @@ def hash_of(english):
 
 
 def outdated(root, accept=False):
-    """What has to be done, a line for each page. `accept` writes the new hashes instead."""
+    """The work to be done, a line for each page. `accept` writes the new hashes instead."""
     for page in [root / "README.zh.md", *sorted((root / "docs/zh").glob("*.md"))]:
         name = page.relative_to(root)
         text = page.read_text(encoding="utf-8")

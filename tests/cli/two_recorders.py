@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One run by two recorders: what they write differently is no difference of the runs.
+"""One run by two recorders: differences between the recorders do not count as differences of the runs.
 
 usage: two_recorders.py MSPROBE
 """

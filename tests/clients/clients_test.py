@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the calls that public programs make of msprobe, each in a process of its own, and holds what they print and leave
-on the disk to expected/.
+"""Makes the calls that public programs make of msprobe, each in a separate process, and compares their output and the files
+that they leave with expected/.
 
 usage: clients_test.py PACKAGE [CASE...]    PACKAGE: the folder for PYTHONPATH
        clients_test.py --write PACKAGE [CASE...]
