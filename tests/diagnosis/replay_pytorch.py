@@ -150,7 +150,7 @@ def main():
                 failures.append(told)
             if status == "computed":
                 worst[case.api] = max(worst.get(case.api, 0), r / max(tolerance, 1e-30))
-                # What is so loose notices nothing.
+                # A tolerance as loose as this notices nothing.
                 if tolerance > 0.1:
                     failures.append(told + ": the tolerance is too large")
             if status != "computed" or changes[i] is None or not case.corruptible:

@@ -38,7 +38,7 @@ def main():
             if not isinstance(yaml.safe_load(text), (dict, list)):
                 table[text] = describe(text)
         except (yaml.YAMLError, ValueError):
-            pass  # dates that are none, and what is no plain scalar
+            pass  # impossible dates, and texts that are not plain scalars
     print("{\n" + ",\n".join(f"{json.dumps(scalar)}: {json.dumps(read)}" for scalar, read in table.items()) + "\n}")
 
 

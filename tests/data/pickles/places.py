@@ -15,7 +15,7 @@ import recipe
 from recipe import Made, Name
 
 GETPID = b"cposix\ngetpid\n)R"
-# By protocol and opcode, since a scanner may look for one of them only.
+# One pickle per protocol and opcode, since a scanner may look for one of them only.
 PICKLES = {
     "protocol_0": b"cposix\ngetpid\n(tR.",
     "instance": b"(iposix\ngetpid\n.",
@@ -33,7 +33,7 @@ def beside(name, data, method=zipfile.ZIP_STORED):
 
 
 def exported(name, data):
-    """As torch.export.save() of PyTorch 2.8 and later has it, but for its mark, which is a reason of its own."""
+    """As torch.export.save() of PyTorch 2.8 and later writes it, but without its mark, which is a separate reason."""
     return recipe.zip_of([("model/models/model.json", b"{}"), ("model/data/weights/weight_0", bytes(8)), (name, data)])
 
 
@@ -239,7 +239,7 @@ def png():
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(2))) + chunk(b"IEND", b"")
 
 
-# As they lie in the folder of a model, a checkpoint or a dump.
+# Files as in the folder of a model, a checkpoint or a dump.
 HARMLESS = {
     "README.md": b"# A model\n\ncos\nsystem of equations, `__globals__`, {{ braces }}\n",
     "config.json": b'{"architectures": ["LlamaForCausalLM"], "attn_implementation": "sdpa", "hidden_size": 64}',

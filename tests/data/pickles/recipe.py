@@ -42,7 +42,7 @@ CALLS = [
     ("compileall", "compile_dir"), ("py_compile", "compile"), ("gc", "get_objects"), ("inspect", "getattr_static"),
     ("sys", "settrace"), ("_thread", "start_new_thread"), ("threading", "Timer"), ("signal", "signal"),
     ("multiprocessing", "Process"), ("concurrent.futures", "ThreadPoolExecutor"), ("asyncio", "run"),
-    # What calls what it is given, or hands out what something has.
+    # Functions and types that call an argument, or return an attribute of one.
     ("operator", "attrgetter"), ("_operator", "methodcaller"), ("operator", "call"), ("_operator", "call"),
     ("functools", "partial"), ("_functools", "reduce"), ("itertools", "imap"), ("itertools", "starmap"),
     ("copyreg", "add_extension"), ("copyreg", "pickle"), ("contextlib", "ExitStack"), ("weakref", "finalize"),
@@ -84,14 +84,14 @@ CALLS = [
 
 
 class Name(NamedTuple):
-    """What is pickled as a name."""
+    """A value that is pickled as a name."""
 
     module: str
     name: str
 
 
 class Made(NamedTuple):
-    """What is pickled as the result of a call."""
+    """A value that is pickled as the result of a call."""
 
     callee: Name
     args: tuple = ()
@@ -184,7 +184,7 @@ def legacy(data):
 
 
 def legacy_system(data):
-    """What is meant to tell the byte order is loaded first."""
+    """The first pickle is the one that is meant to give the byte order."""
     return LEGACY_MAGIC + b"\x80\x02M\xe9\x03." + data + b"\x80\x02}." + b"\x80\x02]."
 
 
@@ -245,7 +245,7 @@ def zip_in_deflated_zip(data):
 
 
 def array_between(data):
-    """As joblib writes an array: its bytes stand in the middle of the opcodes."""
+    """As joblib writes an array: its bytes are in the middle of the opcodes."""
     wrapper = pickled([Name("joblib.numpy_pickle", "NumpyArrayWrapper")])[:-1]
     return wrapper + b"0" + b"\x03" + b"\xff" * 3 + struct.pack("<4d", 0.5, 1.0, 2.0, -1.0) + data[2:]
 
@@ -264,7 +264,7 @@ CONTAINERS = [
     safetensors_face,
 ]  # fmt: skip
 
-# What joblib, torch and others unpack before they look.
+# Formats that joblib, torch and others unpack before they look.
 COMPRESSED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "z": zlib.compress}
 
 
@@ -391,7 +391,7 @@ def of_class(module, name, state, *args):
 
 
 def member(module, name, value):
-    """Of an enumeration."""
+    """A member of an enumeration."""
     return Made(Name(module, name), (value,))
 
 
@@ -406,7 +406,7 @@ def layer(module, name, **more):
 
 
 def values():
-    """What checkpoints hold, by the program that writes it."""
+    """Values that checkpoints hold, by the program that writes them."""
     linear = layer("linear", "Linear", _parameters={"weight": parameter("0", 2, 3), "bias": None}, in_features=3)
     state_dict = Made(Name("collections", "OrderedDict"))
     adam = {"state": {0: {"step": tensor("1"), "exp_avg": tensor("2", 2, 3)}}, "param_groups": [{"lr": 1e-3, "betas": (0.9, 0.999), "params": [0]}]}
