@@ -9,6 +9,6 @@
 
 FUZZ_READER(atb_bin)(const std::uint8_t* data, std::size_t size) {
   const auto file = msprobe::fuzz_input(data, size);
-  // Whatever it refers to is the file itself: a link that may hold bytes, or lead round in circles.
+  // Each name that it refers to is the file itself: a link that may hold bytes, or lead round in circles.
   msprobe::read_elements(msprobe::formats::open_atb_bin(file, [&](const std::string&) { return file; }));
 }

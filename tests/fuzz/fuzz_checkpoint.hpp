@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders of checkpoints whose files are foreign: an input is a part a file with a mark between them, the
-// sizes of eight storages (two bytes each) and a pickle. Each gets a container of its own around it, so that
-// mutations reach what reads the pickles and not the checksums.
+// sizes of eight storages (two bytes each) and a pickle. A container is put around each, so that mutations
+// reach the readers of pickles and not the checksums.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace msprobe {
 
-/// What lies between the marks; the first few, as many as a folder may have files here.
+/// The parts between the marks; the first few, as many as a folder may have files here.
 inline std::vector<std::string_view> files_of(const std::uint8_t* data, std::size_t size) {
   constexpr std::string_view kMark = "\xff\xfemark";
   constexpr std::size_t kMostFiles = 8;
@@ -78,8 +78,8 @@ class FuzzFolder {
   std::string path_;
 };
 
-/// Loads what lies there, and reads what is small enough of the first parameters: layers and experts may be
-/// many.
+/// Loads the checkpoint, and reads those of its first parameters that are small enough: layers and experts
+/// may be many.
 inline void read_checkpoint(const std::string& path) {
   constexpr std::int64_t kMost = 1 << 14;
   constexpr std::size_t kMostEntries = 256;

@@ -40,7 +40,7 @@ class Calls {
 constexpr std::array<const char*, 6> kNames = {"Functional.relu", "Tensor.add",     "Module.a.A",
                                                "Module.a.b.B",    "Module.a.b.c.C", "Torch.\"\n\xff"};
 
-/// A tensor whose elements all lie in a buffer, whatever its geometry says within limits.
+/// A tensor whose elements are all in a buffer, whatever its geometry says within limits.
 struct AnyTensor {
   explicit AnyTensor(Calls& input) {
     buffer.resize(4096);

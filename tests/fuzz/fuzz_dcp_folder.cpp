@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A distributed checkpoint as ranks save it, `.metadata` and their files, one fact or more of which is wrong:
-// where a chunk lies in its tensor and in its file, its type, its shape, what the file holds there. The
+// the place of a chunk in its tensor and in its file, its type, its shape, the contents of the file. The
 // choices are the family (PyTorch, Megatron with stacked layers and experts), the form of the files (PyTorch,
 // safetensors), the number of ranks, of tensors, and of axes.
 #include <algorithm>

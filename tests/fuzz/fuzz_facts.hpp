@@ -35,7 +35,7 @@ class Facts {
 
   /// The next choice, a number below `limit`; 0 where the input has ended.
   std::size_t choose(std::size_t limit) { return next_ < choices_.size() ? choices_[next_++] % limit : 0; }
-  /// Is everything as it should be? Known when all facts are told.
+  /// Is everything as it should be? Known after the last fact.
   bool all_right() const { return !changed_; }
 
   std::int64_t number(std::int64_t right) {
@@ -90,7 +90,7 @@ class Facts {
     return told;
   }
 
-  /// What a file holds: cut, with another byte, or with more behind it.
+  /// The contents of a file: cut, with another byte, or with more bytes at its end.
   std::string content(std::string right) {
     return change(right, [&](std::uint8_t how, std::uint8_t with) {
       std::string wrong = right;

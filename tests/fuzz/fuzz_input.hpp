@@ -11,8 +11,8 @@
 
 namespace msprobe {
 
-/// What an engine hands to a target, as the readers take it. FormatError is the only exception that may come
-/// out of them; anything else ends the target.
+/// The bytes that an engine gives to a target, in the form that the readers take. FormatError is the only
+/// exception that may come out of them; anything else ends the target.
 inline std::shared_ptr<const ByteSource> fuzz_input(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   return memory_source(std::vector<std::byte>(bytes.begin(), bytes.end()));

@@ -16,7 +16,7 @@ namespace collector = msprobe::collector;
 namespace {
 
 void check(const collector::monitor::Settings& settings) {
-  // What the engine relies on.
+  // The engine relies on this.
   const bool usable = settings.window.interval > 0 && settings.steps_per_file > 0 && settings.digits >= 0 &&
                       settings.digits <= 20 && settings.effective.is_object();
   if (!usable) std::abort();

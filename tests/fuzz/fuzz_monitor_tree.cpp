@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What monitors of two runs wrote, folders of ranks with csv files and alerts, one fact or more of which is
+// The files of monitors of two runs, folders of ranks with csv files and alerts, one fact or more of which is
 // wrong, through the commands that read them. The choices are the command, the ranks, the steps, and which of
 // both monitors' layouts it is.
 #include <cstddef>

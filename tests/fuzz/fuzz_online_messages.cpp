@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a running training says to the process that judges it: a message a line, the first one with the
+// Messages from a running training to the process that judges it: one per line, the first one with the
 // settings.
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in the members, with checksums that are right: name, NUL, contents, NUL, for one pack after the
+// Contents of the members, with checksums that are right: name, NUL, contents, NUL, for one pack after the
 // other.
 #include <algorithm>
 #include <cstddef>

@@ -36,7 +36,7 @@ inline std::string tuple(const Values& values) {
 inline std::string list(const Values& values) {
   return "](" + joined(values) + "e";
 }
-/// Of keys and values in turns.
+/// `values`: keys and values in turns.
 inline std::string dict(const Values& values) {
   return "}(" + joined(values) + "u";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `inspect --fail-on` says of a file below a folder: of any bytes at all.
+// The rating of a file below a folder by `inspect --fail-on`: of any bytes at all.
 #include <cstddef>
 #include <cstdint>
 
@@ -17,7 +17,7 @@ FUZZ_TARGET(rated_file)(const std::uint8_t* data, std::size_t size) {
     msprobe::inspect::rate_file(source, facts);
   } catch (const msprobe::Error&) {
   }
-  // By its name a text is read as one of these.
+  // The name of a text decides which of these it is read as.
   if (!facts.file) __builtin_trap();
   for (const char* name : {"config.json", "a.jsonl", "config.yaml", "README.md", "a.conf"})
     msprobe::inspect::rate_text(*source, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What acc_check's runner answers to a request (data/precheck/PROTOCOL.md), one fact or more of which is
-// wrong, up to the judgement of what it says. The choices are the type of the tensors, what the outputs are,
-// how many there are, and whether there is a backward.
+// Answers of acc_check's runner to a request (data/precheck/PROTOCOL.md), one fact or more of which is wrong,
+// up to the judgement of what they say. The choices are the type of the tensors, what the outputs are, how
+// many there are, and whether there is a backward.
 #include <array>
 #include <cstddef>
 #include <cstdint>
