@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the parts of scripts/check-gpu and prints a table. On a GPU each is a process of its own: what one leaves behind
+"""Runs the parts of scripts/check-gpu and prints a table. On a GPU each part is a separate process: what one leaves behind
 there, or where it hangs, is nothing to the others."""
 
 import argparse

@@ -145,7 +145,7 @@ def check_tensors(place):
 
 
 def check_streams(place):
-    """A tensor that another stream is still computing has its own values, not those that lay there before."""
+    """A tensor that another stream is still computing has its own values, not the earlier values of its memory."""
     place.need_gpu("streams")
     side = torch.cuda.Stream()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of scripts/check-gpu share: where tensors lie, and recordings of a piece of code."""
+"""Code that the parts of scripts/check-gpu share: where tensors are, and recordings of a piece of code."""
 
 import glob
 import json
@@ -15,7 +15,7 @@ class Skipped(Exception):
 
 
 class OnDevice(torch.Tensor):
-    """Plain memory of the host that nobody may read directly: a stand-in for a GPU."""
+    """Plain memory of the host that must not be read directly: a stand-in for a GPU."""
 
     is_cpu = False
 

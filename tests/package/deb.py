@@ -53,7 +53,7 @@ def make_tests(dist, version, machine):
     def lint(_):
         if shutil.which("lintian") is None:
             raise harness.Skip("no lintian")
-        # Not for Debian's archive: nobody announced it there, and no release of Debian is named.
+        # Not for Debian's archive: the package was not announced there, and no release of Debian is named.
         known = "initial-upload-closes-no-bugs,bad-distribution-in-changes-file"
         done = say("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", known, *packages.values())
         harness.check_equal("lintian", (done.returncode, done.stdout), (0, ""))

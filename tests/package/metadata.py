@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the packages say of themselves: the version is one, the page for the index stands alone, the changelog is Debian's.
+"""Metadata of the packages: the version is one, the page for the index stands alone, the changelog is Debian's.
 
 usage: metadata.py DIST VERSION MACHINE     the first and the last are those of the other tests, and not used
 """

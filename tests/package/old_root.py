@@ -19,7 +19,7 @@ from roots import harness
 
 
 def talk(command, environment, text):
-    """What the command says on a terminal to what is typed; its exit status, negative for a signal."""
+    """The output of the command on a terminal after `text` was typed; its exit status, negative for a signal."""
     here, there = pty.openpty()
     process = subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment, close_fds=True)
     os.close(there)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of packages share: programs run with a folder as their root, and what the sample dumps compare to."""
+"""Code that the tests of packages share: programs run with a folder as their root, and what the sample dumps compare to."""
 
 import csv
 import os

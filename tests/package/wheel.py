@@ -55,7 +55,7 @@ def make_tests(dist, version, machine, *emulator):
         see = {"PATH": str(scratch / "venv/bin"), "HOME": str(scratch), "LC_ALL": "C.UTF-8"}
         for compiler in ("cc", "gcc", "c++", "g++", "clang"):
             harness.check(not (scratch / "venv/bin" / compiler).exists(), compiler)
-        # What it depends on is in the base, or not needed: the test asks no network.
+        # Its dependencies are in the base, or not needed: the test asks no network.
         deps = [] if packages else ["--no-deps"]
         run(see, scratch, "pip", "install", "--no-index", *deps, wheel)
         return see
