@@ -90,7 +90,7 @@ def stacks_by_entry(stacks):
 
 
 def without_runner(frames):
-    """Those of a stack without the outermost, which run the scenario; a parent of construct.json as it is."""
+    """The frames of a stack without the outermost, which run the scenario; a parent of construct.json as it is."""
     return [frame for frame in frames if not frame.startswith(RUNNERS)] if isinstance(frames, list) else frames
 
 
@@ -175,7 +175,7 @@ class Comparison:
             self.value(f"{where}.{name}", mine[name], other[name])
 
 
-# What we do otherwise on purpose, as patterns of the lines above; docs/differences.md has the reasons.
+# Intended differences, as patterns of the lines above; docs/differences.md has the reasons.
 EXPLAINED = [
     # The parents of backwards are those of the forwards.
     r"construct\.json: \S+backward\S*: '\S+backward\.\d+', theirs None",
@@ -183,8 +183,8 @@ EXPLAINED = [
     r"^pictures_mix: .*construct\.json: (Functional\.(batch_norm|conv2d)|Module\.conv1)\S+backward\S*: .*ReLU\.backward",
     # The Python tool reads the bytes for the checksum later; by then these are overwritten in place.
     r"Tensor\.add_\.\d+\.forward\.input_args\.0\.md5: ",
-    # Ours is the CRC-32 of the values before an assignment, theirs mostly that of those behind it; on a busy machine also
-    # for calls that took the tensor earlier, whose checksums its threads have not come to yet.
+    # Ours is the CRC-32 of the values before an assignment, theirs mostly that of the values after it; on a busy machine
+    # also for calls that took the tensor earlier, whose checksums its threads have not come to yet.
     r"^arguments_md5: .*\.forward\.input_args\.0(\.0)?\.md5: 'c64ce840', theirs '04f36e18'$",
     r"^pictures_mix: .*\.batch_norm\.0\.forward\.input_args\.[12]\.md5: ",
     r"^pictures_mix: .*(\.batch_norm\.0\.forward\.output|BatchNorm2d\.forward\.0\.output)\.0\.md5: ",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scenarios of all frameworks share: how one is run from the command line."""
+"""Code that the scenarios of all frameworks share: how one is run from the command line."""
 import json
 import os
 import sys

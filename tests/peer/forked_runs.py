@@ -64,7 +64,7 @@ class ForkedRuns:
 
 
 class FreshRuns:
-    """The same, each in a process of its own, for what a fork would not find whole."""
+    """The same, each run in a new process, for libraries whose threads a fork would lack."""
 
     def __init__(self, python, script, environment):
         self.command = [python, "-W", "ignore", str(script)]
@@ -117,7 +117,7 @@ def run_job(function, job):
 
 def serve(entry, imports):
     answers = os.fdopen(os.dup(1), "w")
-    # What is printed on the way belongs to no job.
+    # Other output does not belong to an answer.
     os.dup2(2, 1)
     module, name = entry.split(":")
     for each in imports:

@@ -203,7 +203,7 @@ def make(out, name):
         with tempfile.TemporaryDirectory() as scratch:
             path = pathlib.Path(scratch) / "config.json"
             path.write_text(json.dumps(config))
-            # By fork, because this process has imported already what each rank would import.
+            # The method is fork, because this process has imported already what each rank would import.
             torch.multiprocessing.start_processes(
                 train, (f"{scratch}/store", side, str(path), steps), nprocs=RANKS, join=True, start_method="fork"
             )

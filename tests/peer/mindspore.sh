@@ -5,7 +5,7 @@
 # training under both monitors, and their figures compared; what save() and ConfigChecker write; tasks that leave a training as it
 # is; a training in two processes, and one that ends inside a gradient; operations that acc_check calls again, and their
 # references; then the golden dumps of MindSpore, compared by both.
-# MSPROBE_PEER_MINDSPORE: a Python that has both; or 1, and they are installed in a folder of their own.
+# MSPROBE_PEER_MINDSPORE: a Python that has both; or 1, and they are installed in a separate folder.
 . "$(dirname -- "$0")/begin"
 need_collector
 [ -n "${MSPROBE_PEER_MINDSPORE:-}" ] ||

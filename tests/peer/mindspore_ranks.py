@@ -113,7 +113,7 @@ def run(level, folder, ours):
 
 
 def ranks_apart(folder):
-    """A tree of its own for each rank, with its losses."""
+    """A separate tree for each rank, with its losses."""
     for rank in range(RANKS):
         apart = folder / f"apart{rank}"
         for step in sorted((folder / "dump").iterdir()):

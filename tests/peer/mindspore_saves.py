@@ -50,7 +50,7 @@ def run(folder, mode, package):
     environment.pop("PYTHONPATH", None)
     if package:
         environment["PYTHONPATH"] = package
-    script = folder + ".py"  # MindSpore compiles what stands in files only
+    script = folder + ".py"  # MindSpore compiles only code from files
     with open(script, "w", encoding="utf-8") as file:
         file.write(NETWORK)
     return subprocess.run([sys.executable, "-W", "ignore", script, folder, mode], env=environment,

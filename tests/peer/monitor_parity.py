@@ -22,7 +22,7 @@ STEPS = 4
 CONFIG = {"targets": {}, "xy_distribution": True, "wg_distribution": True, "mv_distribution": True,
           "param_distribution": True, "ops": ["norm", "min", "max", "mean", "nans", "zeros"], "ndigits": 12,
           "step_count_per_record": 100}
-# Of fsdp2 (W12): there the Python tool has shape, mean and share of zeros of the whole beside the local norm.
+# Quantities of fsdp2 (W12): there the Python tool has shape, mean and share of zeros of the whole beside the local norm.
 MIXED = ("param_origin", "param_updated", "exp_avg", "exp_avg_sq")
 MIXED_COLUMNS = ("shape", "mean", "zeros")
 

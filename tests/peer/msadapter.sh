@@ -3,7 +3,7 @@
 # usage: msadapter.sh MSPROBE
 # Trainings that are written for PyTorch and run on MindSpore through MSAdapter, recorded with our collector and with the
 # Python tool, and the trees compared; then that recording changes nothing.
-# MSPROBE_PEER_MSADAPTER: a Python that has both; or 1, and they are installed in a folder of their own.
+# MSPROBE_PEER_MSADAPTER: a Python that has both; or 1, and they are installed in a separate folder.
 . "$(dirname -- "$0")/begin"
 need_collector
 [ -n "${MSPROBE_PEER_MSADAPTER:-}" ] ||

@@ -16,7 +16,7 @@ from collector_run import main
 
 
 class Documented(nn.Module):
-    """Of the documentation of the Python tool."""
+    """The model in the documentation of the Python tool."""
 
     def __init__(self):
         super().__init__()
@@ -112,7 +112,7 @@ class InPlace(nn.Module):
 
 
 class InPlaceUnused(nn.Module):
-    """Results of operations in place that nobody takes; under the Python tool some of these operations do nothing."""
+    """Unused results of operations in place; under the Python tool some of these operations do nothing."""
 
     def __init__(self):
         super().__init__()
@@ -225,7 +225,7 @@ def words(*shape):
 
 
 def decoder(debugger):
-    """One step: what the Python tool lets pass falsifies the gradient of the first normalization, and what is behind it."""
+    """One step: what the Python tool lets pass falsifies the gradient of the first normalization, and all that follows it."""
     model = filled(Decoder())
     tokens = words(2, 6)
     return train(debugger, model, lambda y: F.cross_entropy(y.reshape(-1, 50), tokens.reshape(-1)), tokens, steps=1,

@@ -63,7 +63,7 @@ def attention_rows(weights, layer):
 
 
 def megatron_slices(weights, tensor, stage):
-    """What the rank holds, by Megatron's published rules; layers are numbered from 0 in every stage."""
+    """The parameters of the rank, by Megatron's published rules; layers are numbered from 0 in every stage."""
     import torch
 
     def part(whole, axis):
@@ -210,7 +210,7 @@ def write_all(folder, changed, remarks):
     from torch.multiprocessing import start_processes
 
     def start(save, arguments, nprocs):
-        # By fork, because this process has imported already what each rank would import.
+        # The method is fork, because this process has imported already what each rank would import.
         start_processes(save, arguments, nprocs=nprocs, start_method="fork")
 
     torch.set_num_threads(1)  # further ones would be missing after a fork

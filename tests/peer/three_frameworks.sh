@@ -3,7 +3,7 @@
 # usage: three_frameworks.sh MSPROBE
 # One network under PyTorch, MindSpore and MSAdapter, each compared with the others.
 # MSPROBE_PEER_PYTHON, MSPROBE_PEER_MINDSPORE, MSPROBE_PEER_MSADAPTER: a Python that has the one; or 1 for the last two, and
-# they are installed in folders of their own.
+# they are installed in separate folders.
 . "$(dirname -- "$0")/begin"
 need_collector
 if [ -z "${MSPROBE_PEER_PYTHON:-}" ] || [ -z "${MSPROBE_PEER_MINDSPORE:-}" ] || [ -z "${MSPROBE_PEER_MSADAPTER:-}" ]; then

@@ -58,7 +58,7 @@ WORDS, WIDTH, CHANNELS, SIZE = 11, 8, 4, 6
 
 
 class Exact(Module):
-    """What a fault is planted in."""
+    """A module in which a fault is planted."""
 
     def forward(self, x):
         return x * 1.01 if FAULT and FAULT == self.place else x
