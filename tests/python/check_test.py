@@ -103,7 +103,7 @@ class Check(Case):
         self.assertIn("is not deterministic", repr(found))
 
     def test_memory_that_is_only_written_to(self):
-        """What it holds from before is another each time; that is no matter of the training."""
+        """Its earlier contents differ each time, which does not matter to the training."""
         found = torch.tensor([3.0, 5.0, 7.0])
 
         def recorded(name, there, values):

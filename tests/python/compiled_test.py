@@ -410,7 +410,7 @@ class Compiled(Case):
         said = result.stdout + result.stderr
         self.assertEqual(said.count("operations inside of compiled code are not recorded"), 1)
         self.assertEqual(said.count("TORCH_COMPILE_DISABLE=1"), 1)
-        # What it advises: then they are there, and nothing is said.
+        # With the variable that the message advises, the calls are there, and no message comes.
         result = run_script(script % os.path.join(folder, "without"), folder,
                             environment={"TORCH_COMPILE_DISABLE": "1"})
         self.assertNotIn("compiled code", result.stdout + result.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What looks at functions and modules itself (compilers, tracers, function transforms) works as without a tool."""
+"""Compilers, tracers and function transforms, which inspect functions and modules, work as without a tool."""
 
 from helpers import *
 

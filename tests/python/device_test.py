@@ -12,7 +12,7 @@ from msprobe.pytorch import device, framework, gpu
 
 
 class OnDevice(torch.Tensor):
-    """Plain memory of the host that nobody may read directly."""
+    """Plain memory of the host that must not be read directly."""
 
     is_cpu = False
     is_cuda = True
@@ -116,7 +116,7 @@ class Device(Case):
             torch.Tensor.copy_ = plain_copy
 
     def test_copies_come_later(self):
-        """As far as that can be seen without a GPU: in which order things are waited for, and if memory is refused."""
+        """The order in which things are waited for, and refused memory, as these can be tested without a GPU."""
         tensors = [torch.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)[::2], torch.tensor([1, 2 ** 60, -3]),
                    torch.empty(0, 2), torch.ones(3, dtype=torch.bfloat16).expand(4, 3), torch.tensor(2.5),
                    torch.tensor([1 + 2j, 3 - 4j]).conj(), torch.tensor([1 + 2j, 3 - 4j]).conj().imag]
@@ -151,7 +151,7 @@ class Device(Case):
         return {name: torch.load(os.path.join(folder, name)).tolist() for name in names}
 
     def test_copies_are_handed_over_as_they_come(self):
-        """Those that are over, when another one is added; what holds too many bytes is waited for."""
+        """Finished copies are handed over when another one is added; copies of too many bytes are waited for."""
         class Event:
             def __init__(self, over):
                 self.over = over

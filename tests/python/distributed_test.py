@@ -78,9 +78,9 @@ class Distributed(Case):
         return dump_path
 
     def test_gradients_are_those_of_the_rank(self):
-        """Before they are averaged, whatever memory they lie in; tensors of a P2POp have files named by their place."""
+        """Gradients are read before they are averaged, in any memory; tensors of a P2POp have files named by their place."""
         dump_path = self.run_two(DATA_PARALLEL, {"level": "mix", "task": "tensor", "tensor": {}})
-        # Before 2.1 what lies in a bucket is read while it is averaged.
+        # Before 2.1 a gradient in a bucket is read while it is averaged.
         for step in (0, 1) if VERSION >= (2, 1) else (0,):
             for rank in (0, 1):
                 tree = find_tree(dump_path, step, rank)

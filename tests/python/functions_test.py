@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions are wrapped: not fewer than the Python tool wraps on the same PyTorch, and wrapped well."""
+"""The functions that are wrapped: not fewer than the Python tool wraps on the same PyTorch, and wrapped well."""
 
 import importlib.util
 import inspect

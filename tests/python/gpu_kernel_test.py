@@ -141,7 +141,7 @@ class OwnKernel(device_test.Device):
         self.check_equal(expected, got)
 
     def test_without_the_kernel(self):
-        """Whatever is missing or wrong: the framework's kernels, and one line."""
+        """If anything is missing or wrong: the framework's kernels, and one line."""
         expected, _ = self.record(self.TENSORS)
         self.ORDINAL[0] = 1  # never used with success
         self.addCleanup(self.ORDINAL.__setitem__, 0, 0)
@@ -188,7 +188,7 @@ class OwnKernel(device_test.Device):
 
         @dataclasses.dataclass
         class Value:
-            """Asked for its field behind the first tensor, before the call goes on."""
+            """A value whose field is read after the first tensor, before the call goes on."""
 
             field: int = 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the Python front end share: sessions in fresh folders, and what they wrote."""
+"""Code that the tests of the Python front end share: sessions in fresh folders, and what they wrote."""
 
 import glob
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions are what they were wherever somebody asks, but while something is recorded; and what a program took of them
-before is recorded and asked about alike."""
+"""Functions are what they were wherever code looks, but while something is recorded; and references that a program took
+before are recorded and look the same."""
 
 import copy
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts call: arguments and their errors, save(), module_dump, custom functions, seeds, random_save."""
+"""The interface for scripts: arguments and their errors, save(), module_dump, custom functions, seeds, random_save."""
 
 import contextlib
 import io
@@ -337,7 +337,7 @@ class Seeds(Case):
                 seed_all(**keys)
 
     def test_changes_of_functions(self):
-        # In a process of its own: what is replaced stays replaced.
+        # In a separate process, since replaced functions stay replaced.
         run_script("""
 import csv, glob, os, sys, torch, random
 import torch.nn.functional as F
