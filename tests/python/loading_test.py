@@ -87,7 +87,7 @@ class Loading(Case):
         results = self.run_steps(Model(False), 2)
         self.assertNotEqual(results[0][0], golden[0][0])
         self.assertEqual(results[1], golden[1])
-        # What is recorded is what was loaded.
+        # The recording has the loaded values.
         recorded = self.tree(1)
         theirs = find_tree(path, 1)
         name = "Module.scale.Scale.forward.1"

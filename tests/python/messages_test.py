@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the person who trains is told: keys without effect, ranks and steps that match nothing, and the result."""
+"""Messages to the person who trains: keys without effect, ranks and steps that match nothing, and the result."""
 
 import shutil
 

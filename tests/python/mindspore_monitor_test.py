@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TrainerMon says of keys that have no effect with MindSpore, by a stand-in for it;
+"""Messages of TrainerMon about keys that have no effect with MindSpore, by a stand-in for it;
 tests/peer/mindspore_monitor.py has the real one."""
 
 import contextlib

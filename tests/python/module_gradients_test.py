@@ -23,7 +23,7 @@ class Function(nn.Module):
 
 
 class Around(nn.Module):
-    """A model that calls its modules in a way of its own."""
+    """A model that calls its modules as `call` does."""
 
     def __init__(self, call, **parts):
         super().__init__()
@@ -318,7 +318,7 @@ class Recorded(Case):
 
     @unittest.skipIf(VERSION < (2, 0), "before PyTorch 2.0 hooks of a node are called in the order of registration")
     def test_hooks_of_the_program(self):
-        # What they make of a gradient is what the module gets.
+        # The module gets the gradient that these hooks return.
         def hooked(module, args, output):
             output.register_hook(lambda gradient: gradient * 10)
         model = Around(lambda m, x: m.a(x), a=nn.Linear(6, 6))

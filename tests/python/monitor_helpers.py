@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the training monitor share: monitors in fresh folders, and the rows that they wrote."""
+"""Code that the tests of the training monitor share: monitors in fresh folders, and the rows that they wrote."""
 
 import csv
 import glob

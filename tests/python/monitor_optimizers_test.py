@@ -23,7 +23,7 @@ def adam_state(tensors):
 
 
 class Stepping:
-    """Of no kind that PyTorch knows."""
+    """An optimizer of no kind that PyTorch knows."""
 
     def __init__(self, parameters):
         self._parameters = parameters
@@ -179,7 +179,7 @@ class Copies(MonitorCase):
 
 
 class OnDevice(torch.Tensor):
-    """Plain memory of the host that nobody may read directly."""
+    """Plain memory of the host that must not be read directly."""
 
     is_cpu = False
 

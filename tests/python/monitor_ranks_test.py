@@ -30,7 +30,7 @@ for step in range(2):
     if hasattr(dist, "all_gather_single"):
         for gather in (dist.all_gather_into_tensor, dist.all_gather_single, dist._all_gather_base):
             gather(torch.zeros(2), torch.tensor([float(rank)]))
-    dist.all_reduce(torch.ones(1), async_op=True)  # nobody waits for it
+    dist.all_reduce(torch.ones(1), async_op=True)  # not waited for
     optimizer.step()
 dist.barrier()
 monitor.stop()
@@ -45,7 +45,7 @@ class Ranks(MonitorCase):
                               cc_distribution={"enable": True, "cc_pre_hook": True})
         run_two_ranks(os.path.dirname(path), RANKS)
         for rank in (0, 1):
-            # Before the reduction each has its own, after it both have the mean; that is told by the first rank.
+            # Before the reduction each rank has its own value, after it both have the mean, which the first rank writes.
             unreduced = self.figures("grad_unreduced", rank=rank)
             self.assert_figures({"w": unreduced[0, "module.weight"]}, {"w": math.sqrt(2) * (1 + 2 * rank)})
         self.assert_figures(self.figures("grad_reduced", rank=0),

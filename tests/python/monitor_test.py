@@ -164,7 +164,7 @@ class Plain(MonitorCase):
         self.assertEqual({name for name in names if name.startswith("layers.0.") and ".fc" not in name},
                          {"layers.0.input", "layers.0.output_0", "layers.0.output_1", "layers.0.output_2"})
         self.assertTrue({".input", ".output", "emb.input", "frozen.output"} <= names)
-        # What is no tensor, and a gradient that does not come, are there without figures.
+        # Values other than tensors, and gradients that do not come, are there without figures.
         self.assertTrue(math.isnan(forward[0, "layers.0.output_2", 0]))
         self.assertTrue(math.isnan(backward[0, "emb.input", 0]))
         self.assertTrue(math.isnan(backward[0, "layers.0.output_1", 0]))
@@ -309,7 +309,7 @@ class Optimizers(MonitorCase):
         self.assertEqual(steps, {"a.weight": [0, 1, 2, 3], "b.weight": [0, 2]})
 
     def test_a_step_is_in_its_files_when_the_optimizer_has_stepped(self):
-        """For whoever looks then, and if the process ends then in whatever way; of several optimizers at exit."""
+        """For readers at that time, and however the process ends; of several optimizers at exit."""
         run_script(ENDS_AT_ONCE, self.folder, self.configure(**EVERYTHING), 1)
         self.assertEqual({int(row["step"]) for row in self.rows("actv")}, set(range(20)))
         self.assertEqual({int(row["step"]) for row in self.rows("param_updated")}, set(range(20)))

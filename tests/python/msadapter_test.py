@@ -276,7 +276,7 @@ class Models(Case):
         self.assertEqual([leaf["Mean"] for leaf in entry["output"]], [2.0, 1.0])
 
     def test_lists_are_given_back(self):
-        """Whatever becomes of a call: a module that returns nothing, one that raises, one whose inputs are one list."""
+        """After any call: of a module that returns nothing, of one that raises, of one whose inputs are one list."""
         kept = []
 
         class Fill(nn.Module):

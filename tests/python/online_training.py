@@ -188,7 +188,7 @@ class Kernels:
 
 
 class Loss(nn.Module):
-    """What DistributedDataParallel takes."""
+    """The module that DistributedDataParallel takes."""
 
     def __init__(self, model):
         super().__init__()

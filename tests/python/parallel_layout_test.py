@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ranks hold which layers; expected is what pictures of the Python tool 26.2 show. The picture itself is drawn
-where matplotlib is."""
+"""The ranks that hold each layer; the expected values are from pictures of the Python tool 26.2. The picture itself is
+drawn where matplotlib is."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin for pytest, in a pytest of its own."""
+"""The plugin for pytest, in a separate pytest."""
 
 import importlib.util
 import os

@@ -68,7 +68,7 @@ class Record(Training):
             for _ in range(3):
                 self.train_step()
                 recording.step()
-        self.check_three_steps()  # and no empty one behind them
+        self.check_three_steps()  # and no empty one after them
 
     def test_what_follows_the_last_step_is_recorded(self):
         with msprobe.record(self.net, self.path) as recording:
@@ -345,7 +345,7 @@ dist.barrier()
         self.assertEqual(self.written(), ["step0"])
 
     def test_a_rerun(self):
-        """Without ranks a process has folders of its own."""
+        """Without ranks each process has separate folders."""
         script = """
 import sys
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What save() and save_grad() ask MindSpore to write, by a stand-in for it; tests/peer/mindspore_saves.py has the real one."""
+"""Files that save() and save_grad() ask MindSpore to write, by a stand-in; tests/peer/mindspore_saves.py has the real one."""
 
 import os
 import unittest

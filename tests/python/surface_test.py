@@ -10,7 +10,7 @@ from msprobe.core.common import log
 
 @contextlib.contextmanager
 def told():
-    """The lines that are told within."""
+    """The lines that are printed meanwhile."""
     lines = []
     written = log._write
     log._said.clear()

@@ -39,7 +39,7 @@ class Items(torch.utils.data.Dataset):
 
 
 class Training:
-    """What holds of each library: train(recorded, accumulate, **settings) returns the parameters after four optimizer steps
+    """Tests of each library: train(recorded, accumulate, **settings) returns the parameters after four optimizer steps
     of batches of two, and records into self.path if wanted."""
 
     def setUp(self):

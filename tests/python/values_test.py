@@ -166,7 +166,7 @@ class Values(Case):
 
 
 class Decided(Case):
-    """What docs/collector-details.md says of values and places that could be otherwise."""
+    """Choices in docs/collector-details.md about values and places."""
 
     def test_no_dtype_is_null(self):
         debugger = self.open("L1")

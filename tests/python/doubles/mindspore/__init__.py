@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of MindSpore as the front ends ask for, over NumPy: tensors, gradients, and borders that tell them."""
+"""The part of MindSpore that the front ends need, over NumPy: tensors, gradients, and borders that report them."""
 
 import sys
 import types

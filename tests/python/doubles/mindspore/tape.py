@@ -36,7 +36,7 @@ float16, float64 = _Float("float16"), _Float("float64")
 
 
 class _Value:
-    """What a tensor object stands for at the moment."""
+    """The current value of a tensor object."""
 
     def __init__(self, array):
         self.array = array

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of MSAdapter as the front end asks for, with what is odd about it: tensors without a device are refused, the
-method for hooks cannot work, types write themselves otherwise, and `torch` is a lookalike.
+"""The part of MSAdapter that the front end needs, with its oddities: tensors without a device are refused, the method for
+hooks cannot work, types write themselves otherwise, and `torch` is a lookalike.
 """
 
 from . import _tensor, linalg, nn, ops

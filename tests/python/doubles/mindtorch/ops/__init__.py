@@ -19,7 +19,7 @@ def _array(value):
 
 
 def _reduced(gradient, shape):
-    """Of what was broadcast."""
+    """The gradient of an operand that was broadcast."""
     gradient = gradient.sum(axis=tuple(range(gradient.ndim - len(shape))))
     return gradient.sum(axis=tuple(at for at, size in enumerate(shape) if size == 1 != gradient.shape[at]), keepdims=True)
 
