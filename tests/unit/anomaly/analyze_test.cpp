@@ -91,7 +91,7 @@ TEST_CASE("of several steps the first with an anomaly is analysed") {
   CHECK_FALSE(analysis.failed);
 }
 
-TEST_CASE("task nan_check: what the device raised is an anomaly, and what is not known is told") {
+TEST_CASE("task nan_check: what the device raised is an anomaly; a warning counts unknown entries") {
   Scratch scratch;
   const auto noted = [](const std::string& name, const std::string& is_nan) {
     return "\"Torch." + name + R"(.0.forward": {"is_nan": )" + is_nan +
@@ -252,7 +252,7 @@ TEST_CASE("-inf that ends harms nothing, other infinities may") {
     minus.replace(at, plus.size(), R"("Max": 1.0, "Min": -Infinity)");
   CHECK(minus != mask);
   CHECK_FALSE(told(minus).anomaly());
-  // Perhaps a mask: it is told, and no fault.
+  // It may be a mask: an anomaly, but not a fault.
   CHECK(told(mask).anomaly());
   CHECK_FALSE(told(mask).fault());
   const Analysis spread = told(dump_of(
@@ -282,7 +282,7 @@ TEST_CASE("the user's own frame") {
   CHECK(dump::user_frame(frames, rules.framework_frames) == "/data/model.py, line 2, in c: d");
   CHECK(dump::user_frame({frames[0]}, rules.framework_frames) ==
         "/usr/lib/python3/dist-packages/torch/nn/f.py, line 1, in a: b");
-  // What stands in the code of a line does not count as its file.
+  // The code of a line does not count as its file.
   CHECK(dump::user_frame({"File /d/m.py, line 2, in c, \n open('/torch/x')"}, rules.framework_frames) ==
         "/d/m.py, line 2, in c: open('/torch/x')");
   CHECK(dump::user_frame({}, rules.framework_frames).empty());

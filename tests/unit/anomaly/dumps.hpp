@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small dumps for the tests. Values are told by letters: c clean, n NaN, i Inf; several letters, several
-// tensors.
+// Small dumps for the tests. A letter gives the values of a tensor: c clean, n NaN, i Inf; several letters,
+// several tensors.
 #pragma once
 
 #include <string>

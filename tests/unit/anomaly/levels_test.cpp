@@ -88,7 +88,7 @@ TEST_CASE("levels of the golden entries, before and after the ignore rules") {
     CHECK((listed.contains(name) ? listed[name] : "none") == levels.after);
 }
 
-TEST_CASE("a level tells where the bad values stand") {
+TEST_CASE("a level names the places of the bad values") {
   const std::string text =
       dump_of({R"("Torch.cat.0.forward": {"input_args": [)" + tensor_json('c') + ", [" + tensor_json('n') +
                R"(]], "input_kwargs": {"a": )" + tensor_json('c') + R"(, "b": )" + tensor_json('i') +
@@ -139,8 +139,7 @@ TEST_CASE("a sum that may have left its type's range is no Inf, and a mask's val
   CHECK(scene(small, half).empty());
   CHECK(scene(half, small).empty());
   CHECK(statistics(small, half).empty());
-  // What grew is seen in its elements, and a NaN that Max and Min do not show counts where nothing could
-  // overflow.
+  // The elements show growth, and a NaN that Max and Min do not show counts where nothing could overflow.
   const std::string tiny = tensor("float16", R"("Max": 0.5, "Min": -0.5, "Mean": 0.0, "Norm": 4.0)");
   CHECK(scene(tiny, half) == "NumericalMutationScene");
   CHECK(statistics(tiny, half) == Lines{"norm_jump : largest norm 4.0 in, 9000.0 or more out"});

@@ -92,7 +92,7 @@ TEST_CASE("NaN from outside is named if nothing else is to blame; Inf alone is n
   CHECK(first({rank_of(0, {entry("Torch.isnan.0.forward", "n", "c")})}).empty());
   CHECK(first({rank_of(0, {entry("Torch.add.0.forward", "n", "n"),
                            entry("Torch.log.0.forward", "c", "i")})}) == "0 Torch.log.0.forward");
-  // What an operation left in its memory is not from outside.
+  // NaN that an operation left in its memory is not from outside.
   CHECK(first({rank_of(
                   0, {entry("Torch.empty.0.forward", "", "n"), entry("Tensor.copy_.0.forward", "nc", "n")})})
             .empty());
@@ -257,7 +257,7 @@ TEST_CASE("a member of the group that could not be read may hold the origin") {
   }
 }
 
-TEST_CASE("different numbers of calls on one group are told") {
+TEST_CASE("different numbers of calls on one group are reported") {
   const std::string call = all_reduce(0, "c", "c", "[0, 1]");
   const std::string other = all_reduce(1, "c", "c", "[0, 1]");
   const auto uneven = [](const Ranks& ranks) {
@@ -317,7 +317,7 @@ TEST_CASE("all: independent origins in the order of time, consequences left out"
   CHECK(everything(ranks) == "2 Torch.sqrt.0.forward, 0 Torch.log.0.forward");
 }
 
-TEST_CASE("all: a fault beside NaN from outside is an origin of its own") {
+TEST_CASE("all: a fault beside NaN from outside is a separate origin") {
   CHECK(everything(
             {rank_of(0, {entry("Torch.add.0.forward", "n", "n"), entry("Torch.log.0.forward", "c", "i")})}) ==
         "0 Torch.add.0.forward, 0 Torch.log.0.forward");

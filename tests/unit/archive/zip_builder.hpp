@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives built byte by byte, so that a test can lie in any field.
+// Zip archives built byte by byte, so that a test can falsify any field.
 #pragma once
 
 #include <zlib.h>
@@ -54,7 +54,7 @@ inline std::uint32_t crc_of(std::string_view text) {
 /// One entry; whatever is not set is filled in truthfully.
 struct Piece {
   std::string name;
-  std::string payload = {};  // as it lies in the archive
+  std::string payload = {};  // as in the archive
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
   std::optional<std::uint64_t> size = {};             // unpacked

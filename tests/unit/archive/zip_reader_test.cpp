@@ -20,8 +20,8 @@ std::string content(const ZipReader& zip, std::string_view name) {
   return read_all(*zip.open(*entry), 1'000'000);
 }
 
-// What reading every entry of an archive says; empty if all can be read. Nothing but FormatError may come
-// out.
+// The message from reading every entry of an archive; empty if all can be read. Nothing but FormatError may
+// come out.
 std::string complaint(const std::string& bytes) {
   return test::complaint_about("some.zip", [&] {
     const ZipReader zip(memory_source(bytes, "some.zip"));
@@ -126,7 +126,7 @@ TEST_CASE("no single damaged byte leads anywhere but to a message or to bytes of
         ++refused;
         continue;
       }
-      // What is stored is not checksummed and may hold the damage; what is compressed is.
+      // A stored entry is not checksummed and may hold the damage; a compressed one is checksummed.
       REQUIRE(contents.size() == 2);
       CHECK(contents[0].size() == 5);
       CHECK(damaged.find(contents[0]) != std::string::npos);
