@@ -128,7 +128,7 @@ TEST_CASE("names in an index do not lead out of the folder") {
   CHECK(!complaint(index("")).empty());
   fs::create_directory_symlink(scratch.path(), scratch / "in/link");
   CHECK(!complaint(index("link/secret.safetensors")).empty());
-  // A link that lies in the folder itself is how model caches store their files.
+  // Model caches store their files as links in the folder itself.
   fs::create_symlink(scratch / "secret.safetensors", scratch / "in/plain.safetensors");
   CHECK(complaint(index("plain.safetensors")).empty());
 }
@@ -227,7 +227,7 @@ TEST_CASE("metadata that claims any number of layers costs nothing") {
   scratch.put(".metadata", "\x80\x02}" + text("state_dict_metadata") + "}" + tensors + "s" +
                                text("storage_data") + "}" + places + "s.");
   const Checkpoint checkpoint = load(scratch.path(), {});
-  // What is small is taken apart, what is too large stays, and so does what would be too much together.
+  // A small parameter is taken apart; one that is too large stays whole, as does one that exceeds the sum.
   CHECK(find(checkpoint, "decoder.layers.4.a.w").problem.empty());
   CHECK(find(checkpoint, "decoder.layers.b.w").parameter.shape == Shape{std::int64_t{1} << 40, 1});
   CHECK(checkpoint.entries.size() == 5 + 1 + 100'000 + 1);
@@ -267,7 +267,7 @@ TEST_CASE("a rank that is not there is an error, or its parameters are marked") 
   const Checkpoint partial = load(scratch / "iter", {.optimizer = false, .allow_partial = true});
   CHECK(find(partial, "embedding.word_embeddings.weight").problem == "mp_rank_01_000 has no part of it");
   CHECK(find(partial, "output_layer.weight").problem.empty());
-  // Without all of a stage the layers behind it cannot be numbered.
+  // Without all of a stage the layers after it cannot be numbered.
   fs::remove_all(scratch / "iter/mp_rank_00_000");
   CHECK(complaint(scratch / "iter", {.optimizer = false, .allow_partial = true}).find("pipeline stage 0") !=
         std::string::npos);
@@ -285,7 +285,7 @@ TEST_CASE("what looks like a checkpoint") {
   }
 }
 
-TEST_CASE("names that can do harm are told, classes of numbers are not") {
+TEST_CASE("names that can do harm are reported, classes of numbers are not") {
   const fs::path golden = data_folder() / "golden" / "ckpt" / "checkpoints";
   const Checkpoint malicious = load((golden / "malicious").string(), {});
   REQUIRE(malicious.warnings.size() == 1);

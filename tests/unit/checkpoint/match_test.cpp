@@ -48,7 +48,7 @@ TEST_CASE("what wrappers put before the names is dropped where that makes them m
     CHECK(pairing.remarks.size() == 1);
     CHECK(pairing.only_first.empty());
   }
-  // Both wrapped alike: nothing to drop.
+  // Both have the same wrapper: nothing to drop.
   const Pairing same =
       pair_up(checkpoint({"model.a", "b"}), checkpoint({"model.a", "b"}), NameMap::built_in());
   CHECK(pair_names(same) == Names{"b", "model.a"});

@@ -33,7 +33,7 @@ MergeContext context(std::map<std::string, Parameter>& siblings) {
   return result;
 }
 
-/// A slice as a rank saves it: a tensor of its own.
+/// A slice as a rank saves it: a separate tensor.
 Parameter saved(const Parameter& part) {
   return in_memory(DType::float32, part.shape, elements<float>(part));
 }

@@ -12,7 +12,7 @@
 
 namespace msprobe::checkpoint::names_test {
 
-TEST_CASE("names of Megatron's versions, held against what the Python tool makes of them") {
+TEST_CASE("names of Megatron's versions, compared with the names that the Python tool makes") {
   std::ifstream file(test::in_source("tests/data/golden/ckpt/name_and_merge_rules.json"));
   const nlohmann::json rules = nlohmann::json::parse(file);
   REQUIRE(rules["map"].size() == 26);

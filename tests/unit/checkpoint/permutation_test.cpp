@@ -13,7 +13,7 @@ namespace {
 
 using Places = std::vector<std::int64_t>;
 
-/// What `second` is made of, element by element.
+/// The form of the permutation from `first` to `second`, whose element i is element from(i) of `first`.
 template <typename From>
 std::string form_of(std::int64_t n, const From& from) {
   std::vector<std::uint64_t> first(static_cast<std::size_t>(n));
@@ -57,7 +57,7 @@ TEST_CASE("permutations: the forms that conversions leave are named") {
   CHECK(form_of(997, [](std::int64_t i) { return i * 5 % 997; }) == "permuted");
 }
 
-TEST_CASE("permutations: there is none between the same and between others") {
+TEST_CASE("permutations: equal sequences and sequences of other elements have none") {
   const std::vector<std::uint64_t> a = {5, 5, 7, 9};
   CHECK_FALSE(permutation_between(a, a));
   CHECK_FALSE(permutation_between(a, std::vector<std::uint64_t>{5, 7, 7, 9}));

@@ -49,7 +49,7 @@ TEST_CASE("a part that comes twice is a copy of the first") {
   CHECK(elements<float>(entry.replicas[0].parameter) == std::vector<float>{4});
 }
 
-TEST_CASE("what does not make a whole is told") {
+TEST_CASE("parts that do not make a whole have a problem") {
   CHECK(joined_of({shard({1}, {1}, {1})}).problem == "none of the files has 1 of its 2 elements");
   CHECK(joined_of({shard({0}, {1}, {1}, Shape{3}), shard({1}, {1}, {1}, Shape{4})}).problem ==
         "file and file give different shapes");
