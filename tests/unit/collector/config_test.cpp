@@ -285,7 +285,7 @@ TEST_CASE("config: keys that exclude each other") {
   CHECK(structure.warnings.size() == 1);
 }
 
-TEST_CASE("config: keys without effect are told, with the nearest one that has some") {
+TEST_CASE("config: warnings name keys without effect, and the nearest key that has one") {
   using Lines = std::vector<std::string>;
   const auto told = [](const std::string& members) { return parsed(with(members)).warnings; };
   CHECK(

@@ -163,7 +163,7 @@ TEST_CASE("entries stand where they began, or where they ended") {
     file.write(store.provisional(file));
     return keys_of(Json::parse(read_file(folder / "f")));
   };
-  // Those that have not ended stand behind all, the innermost first.
+  // Entries that have not ended come after all others, the innermost first.
   CHECK(order() == std::vector<std::string>{"first", "second", "inner", "outer"});
   store.close(inner);
   PendingEntry& third = store.place("third");

@@ -28,8 +28,9 @@ Filter make(const Settings& settings) {
   return Filter(config);
 }
 
-/// Runs a network of two blocks, each a linear layer in a module, forward and backward, and tells which parts
-/// of which entries are recorded: "i" the input, "o" the output, "b" a backward, "g" gradients of parameters.
+/// Runs a network of two blocks, each a linear layer in a module, forward and backward, and returns which
+/// parts of which entries are recorded: "i" the input, "o" the output, "b" a backward, "g" gradients of
+/// parameters.
 std::vector<std::string> recorded(const Settings& settings) {
   Filter filter = make(settings);
   std::vector<std::string> result;
@@ -167,7 +168,7 @@ TEST_CASE("filter: risk levels") {
   CHECK(listed.check("Tensor.reshape.0.forward"));
 }
 
-TEST_CASE("filter: the user's operations have a risk of their own") {
+TEST_CASE("filter: the user's operations have the risk that the user sets") {
   Filter filter = make({.level = Level::l1, .risk = RiskLevel::core});
   CHECK_FALSE(filter.check("own.kernels.mine.0.forward"));
   filter.set_risk("mine", RiskLevel::core);

@@ -54,7 +54,7 @@ TEST_CASE("grad_probe: a table a step, and the signs") {
   CHECK(info.steps == 1);
 }
 
-TEST_CASE("grad_probe: intervals are open below and closed above; NaN lies in none") {
+TEST_CASE("grad_probe: intervals are open below and closed above; no interval counts NaN") {
   Recording recording(R"({"task": "grad_probe"})", R"({"grad_level": "L2", "bounds": [-1.5, 0, 2]})");
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -85,7 +85,7 @@ struct Expected {
   std::uint64_t zero = 0;
 };
 
-/// By the definition, in long double.
+/// The statistics by their definition, in long double.
 Expected expect(const TensorView& view) {
   const std::vector<std::byte> bytes = logical_bytes(view);
   const bool complex = tensor::info(view.dtype).kind == tensor::DTypeKind::complex;

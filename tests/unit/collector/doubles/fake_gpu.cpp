@@ -20,7 +20,7 @@ int waits = 0;
 int takeovers = 0;   // a stream of the program that waits for another
 int own_stream = 0;  // its address is the collector's stream
 int contexts = 0;    // that are current
-int hip_error = 0;   // the runtime keeps it for whoever asks
+int hip_error = 0;   // the runtime keeps it until it is asked for
 int hip_device = 3;  // the current one, which the program has chosen
 std::string compiled_for;
 
