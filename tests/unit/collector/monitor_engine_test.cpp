@@ -138,7 +138,7 @@ TEST_CASE("Rows of a module stand together, gradients as they came") {
         std::string::npos);
 }
 
-TEST_CASE("Nothing is taken outside of the window, and its end is told once") {
+TEST_CASE("Nothing is taken outside of the window, whose end is reported once") {
   Monitor monitor({{"start_step", 2}, {"step_interval", 3}, {"collect_times", 2}});
   const auto id = monitor.series("grad_reduced", "a");
   std::vector<int> collected;
@@ -154,7 +154,7 @@ TEST_CASE("Nothing is taken outside of the window, and its end is told once") {
   CHECK(monitor.setting("collected") == 2);
 }
 
-TEST_CASE("The counter starts where it is told, and other ranks record nothing") {
+TEST_CASE("The counter starts where it is set, and other ranks record nothing") {
   Monitor monitor({{"module_ranks", {1}}, {"step_count_per_record", 4}});
   CHECK_FALSE(monitor.collecting());
   CHECK(msprobe_monitor_set_rank(monitor.engine, 1) == MSPROBE_OK);
@@ -166,7 +166,7 @@ TEST_CASE("The counter starts where it is told, and other ranks record nothing")
   CHECK(monitor.file("param_origin_4-7.csv").find("0,w,6,2.0,[1],torch.float32") != std::string::npos);
 }
 
-TEST_CASE("A spike and a NaN are alerts with keys, micro steps and calls of their own") {
+TEST_CASE("A spike and a NaN are alerts with separate keys, micro steps and calls") {
   Monitor monitor({{"ops", {"norm", "mean", "max"}},
                    {"alert",
                     {{"rules",
@@ -249,7 +249,7 @@ TEST_CASE("Columns of the features' files, single numbers, and figures of a devi
         std::string::npos);
 }
 
-TEST_CASE("What a series holds can be asked for until the step ends, and columns changed while training") {
+TEST_CASE("A series gives its values until the step ends, and columns can change while training") {
   Monitor monitor(Json{{"ops", {"norm", "min"}}, {"step_count_per_record", 5}});
   const auto id = monitor.series("grad_reduced", "a");
   const char* json = nullptr;
@@ -397,7 +397,7 @@ TEST_CASE("append_output goes on in the folder of the rank") {
   CHECK(std::string(msprobe_last_error()).find("'yesterday'") != std::string::npos);
 }
 
-TEST_CASE("A place that cannot be written to is told once, and the training goes on") {
+TEST_CASE("A place that cannot be written to fails once, and the training goes on") {
   Monitor monitor(Json{{"step_count_per_record", 100}});
   const auto id = monitor.series("grad_reduced", "a");
   const std::string folder = monitor.rank_folder();

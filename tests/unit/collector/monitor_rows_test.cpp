@@ -80,7 +80,7 @@ class WriterCall {
     } else if (op == "nans" && type == "i64") {
       held.measured.nan = value["v"];
     } else if (op == "nans") {
-      held.held = Observation::HeldValue::absent;  // the one row of the cases that is none
+      held.held = Observation::HeldValue::absent;  // the one row of the cases without a tensor
     } else if (op == "norm") {
       held.measured.norm = real_of(value["v"]);
     } else if (type == "none") {
@@ -145,7 +145,7 @@ TEST_CASE("Rows are spelt as the Python tool spells them") {
   CHECK(seen == 16);
 }
 
-TEST_CASE("Columns that change begin a file of their own") {
+TEST_CASE("Columns that change begin a new file") {
   for (Json one : test::monitor_golden("writer.json")) {
     if (one["name"] != "ops_change") continue;
     const auto files = write_all_calls(one);

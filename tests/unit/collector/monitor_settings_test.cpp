@@ -38,7 +38,8 @@ std::vector<std::string> texts_of(const Json& object, const char* key) {
   return object.contains(key) ? object[key].get<std::vector<std::string>>() : std::vector<std::string>();
 }
 
-/// What is mended: tensorboard is a format, update and ratio are recorded, blanks in sa_order mean nothing.
+/// Whether our reading is mended: tensorboard is a format, update and ratio are recorded, blanks in sa_order
+/// mean nothing.
 bool is_mended(const Json& one) {
   const std::string key = one["key"];
   return (key == "format" && one["value"] == "tensorboard") || key == "ur_distribution" ||
@@ -78,7 +79,7 @@ TEST_CASE(
   CHECK(seen > 140);
 }
 
-TEST_CASE("What is mended in the configuration") {
+TEST_CASE("Mended keys of the configuration") {
   const Settings events = collector::monitor::read_settings(Json{{"format", "tensorboard"}});
   CHECK(events.format == collector::monitor::FileFormat::tensorboard);
   CHECK(events.warnings.empty());

@@ -87,7 +87,7 @@ bool same(const std::string& ours, const std::string& theirs) {
 /// Where the Python tool is mistaken, and what is right.
 std::optional<double> mended(const std::string& name, const std::string& op) {
   if (name == "f16_zeros" && op == "zeros") return 0.5;  // eps is not rounded to a float16, which would be 0
-  if (name == "i8" && op == "zeros") return 0;           // -128 is none
+  if (name == "i8" && op == "zeros") return 0;           // -128 is not a zero
   if (name == "f64" && op == "norm") return 3.615795484189586e200;
   return std::nullopt;
 }
@@ -120,7 +120,7 @@ TEST_CASE("Every statistic of every kind of tensor is that of the Python tool, o
   }
 }
 
-TEST_CASE("What is no tensor has no value in any column") {
+TEST_CASE("An observation without a tensor has no value in any column") {
   const Observation observation;
   for (std::size_t op = 0; op < series::kStatisticNames.size(); ++op)
     CHECK(observation.cell(static_cast<MonitorStatistic>(op)).kind == ObservedCell::ObservedType::absent);
@@ -147,7 +147,7 @@ TEST_CASE("Elements below eps are counted in any number and layout") {
   }
 }
 
-TEST_CASE("Where nobody asks for zeros, all other figures have the same bits") {
+TEST_CASE("Without zeros all other figures have the same bits") {
   const auto same = [](const ObservedCell& a, const ObservedCell& b) {
     return a.kind == b.kind && a.integer == b.integer && a.text == b.text &&
            std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
@@ -169,7 +169,7 @@ TEST_CASE("Where nobody asks for zeros, all other figures have the same bits") {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float nan = std::nanf("");
   for (const std::size_t count : {std::size_t{1}, std::size_t{15}, std::size_t{16}, std::size_t{10'007}}) {
-    // By place and value: what is not finite, in any block.
+    // Place and value of one element, which may be not finite, in any block.
     for (const auto& [place, value] : {std::pair{0.0, 1.0F},
                                        {0.0, nan},
                                        {0.1, nan},

@@ -23,7 +23,7 @@ Json parent(const Recording& recording, const std::string& entry) {
 
 }  // namespace
 
-TEST_CASE("a call in a module: the module's entry comes behind it, and stands above it") {
+TEST_CASE("a call in a module: the module's entry comes after it, and is its parent") {
   Recording recording;
   REQUIRE(recording.start() == MSPROBE_RECORDING);
   const msprobe_event block = recording.enter("Module.b1.Blk");
@@ -106,7 +106,7 @@ TEST_CASE("an exception ends what it leaves, and nothing else") {
   CHECK(parent(recording, "Tensor.exp.0.forward") == nullptr);
 }
 
-TEST_CASE("backward calls stand under what stood above their forward calls") {
+TEST_CASE("backward calls have the parents of their forward calls") {
   Recording recording;
   recording.start();
   const msprobe_event block = recording.enter("Module.b1.Blk");
@@ -148,7 +148,7 @@ TEST_CASE("a backward of an earlier step keeps its number; twice through one cal
   CHECK(recording.json("construct.json", 1).size() == 1);
 }
 
-TEST_CASE("a module in a thread of its own stands under the open one around it") {
+TEST_CASE("the parent of a module in another thread is the open module around it") {
   Recording recording;
   recording.start();
   const msprobe_event block = recording.enter("Module.net.b1.Blk");
@@ -182,7 +182,7 @@ TEST_CASE("gradients of parameters: one entry an accumulation, counted by the pa
   CHECK(entry["bias"][0]["Norm"] == 5.0);
 }
 
-TEST_CASE("names that stand above calls outside of modules, and micro steps") {
+TEST_CASE("names as parents of calls outside of modules, and micro steps") {
   Recording recording;
   recording.start();
   CHECK(msprobe_set_pseudo_parent(recording.session, "optimizer") == MSPROBE_OK);

@@ -21,12 +21,12 @@
 
 namespace {
 
-std::atomic<int> g_refusal{0};  // what the file system answers to whoever wants another name for a file
+std::atomic<int> g_refusal{0};  // the error of link() below; 0: it succeeds
 std::atomic<int> g_asked{0};
 
 }  // namespace
 
-/// Stands before the system's.
+/// Takes the place of the system's.
 extern "C" int link(const char* from, const char* to) {
   ++g_asked;
   if (const int refusal = g_refusal; refusal != 0) {
@@ -122,7 +122,7 @@ TEST_CASE("a tensor that is saved again is one file under all names") {
   CHECK(status_of(file_of(recording, 1)).st_nlink == 3);
   CHECK(elements_of(file_of(recording, 4)) == small.values);
   CHECK(elements_of(file_of(recording, 5)) == large.values);
-  // What was recorded before stop() is known behind it, and no longer in the next step.
+  // The file of a tensor from before stop() is known after it, and no longer in the next step.
   recording.start();
   small.add(recording);
   recording.step();
@@ -139,7 +139,7 @@ TEST_CASE("a tensor that is saved again is one file under all names") {
   }
 }
 
-TEST_CASE("what is not the same elements is a file of its own") {
+TEST_CASE("other elements have a separate file") {
   Recording recording(kTensors);
   recording.start();
   Owned tensor(50'000);
@@ -151,7 +151,7 @@ TEST_CASE("what is not the same elements is a file of its own") {
   std::vector<std::vector<float>> seen;
   seen.push_back(record([] {}));
   seen.push_back(record([&] { tensor.version = 1; }));  // the same elements, perhaps changed and changed back
-  seen.push_back(record([&] { tensor.values[777] = 5; }));    // changed, and nobody told
+  seen.push_back(record([&] { tensor.values[777] = 5; }));    // changed without notice
   seen.push_back(record([&] { tensor.values[777] = 1; }));    // back again
   seen.push_back(record([&] { tensor.shape[0] = 49'999; }));  // another view
   seen.back().resize(49'999);
@@ -175,7 +175,7 @@ TEST_CASE("what is not the same elements is a file of its own") {
   gone.start();
   Owned first(8);
   first.add(gone);
-  first.alive = 0;  // whoever has the memory now is another tensor
+  first.alive = 0;  // the memory now belongs to another tensor
   first.add(gone);
   gone.step();
   CHECK_FALSE(one_file(file_of(gone, 0), file_of(gone, 1)));
@@ -360,7 +360,7 @@ TEST_CASE("other tasks and suffixes") {
     CHECK(one_file(file_of(recording, 0), file_of(recording, 1)));
     CHECK(status_of(file_of(recording, 0)).st_nlink == 2);
     recording.start();
-    // Without a file, but of memory whose writes nobody counts.
+    // Without a file, but of memory whose writes are not counted.
     tensor.flags = MSPROBE_TENSOR_UNCOUNTED;
     tensor.add(recording, "Functional.gelu");
     tensor.values[777] = 5;
@@ -457,7 +457,7 @@ TEST_CASE("tensors of several threads") {
   }
 }
 
-TEST_CASE("a full disk: it is told once, and the program goes on") {
+TEST_CASE("a full disk: it is reported once, and the program goes on") {
   Recording outer;
   const std::string folder = outer.folder / "full";
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tasks and levels keep besides the record of calls.
+// The data that the tasks and levels keep besides the record of calls.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -159,7 +159,7 @@ TEST_CASE("no axis: the value four times") {
         four("true", "true", "null", "null", R"(,"True_count":1)"));
 }
 
-TEST_CASE("checksums in the place of numbers, or behind them") {
+TEST_CASE("checksums in the place of numbers, or after them") {
   const std::vector<float> f32 = {1, -2, 3.5F};
   const std::vector<std::int64_t> shape = {3};
   msprobe_tensor tensor = tensor_of(MSPROBE_FLOAT32, f32, shape);
