@@ -86,7 +86,7 @@ TEST_CASE("atb: repeated rows pair one after another") {
   CHECK(cell_of(pairs, 1, "Golden Max") == "2");
 }
 
-TEST_CASE("atb: rows of one side only are told, a difference of more than half is an error") {
+TEST_CASE("atb: rows of one side only are listed, a difference of more than half is an error") {
   const Compared result = compared(row("1.6") + row("1", "N/A", "M/O"), row("1"));
   REQUIRE(result.one_sided.size() == 1);
   CHECK(result.one_sided[0] == "0_M/3_O/input.0: only in target");

@@ -69,7 +69,7 @@ TEST_CASE("a call that only golden has is explained beside the target's call of 
   CHECK(contains(text, "only golden has it, after Torch.add.0.forward"));
 }
 
-TEST_CASE("an entry is told with both sides, messages, stack and neighbours") {
+TEST_CASE("the text about an entry has both sides, messages, stack and neighbours") {
   const std::string text = explained(seven_entries(), "Torch.e3.0.forward");
   CHECK(contains(text, "4 of 7 entries"));
   CHECK(contains(text, "Torch.e3.0.forward.input.0: pass"));
@@ -78,7 +78,7 @@ TEST_CASE("an entry is told with both sides, messages, stack and neighbours") {
   CHECK(contains(text, "torch.float32"));
   CHECK(contains(text, "[2, 3]"));
   CHECK(contains(text, "300.0%"));
-  // The user's own frame comes before the one of the library that lies between.
+  // The user's own frame comes before the frame of the library.
   CHECK(text.find("/srv/model.py, line 3") < text.find("functional.py, line 7"));
   CHECK(contains(text, "y = self.fc(x)"));
   CHECK(contains(text, "Torch.e0.0.forward"));
@@ -86,13 +86,13 @@ TEST_CASE("an entry is told with both sides, messages, stack and neighbours") {
   CHECK(contains(text, "Torch.e6.0.forward"));
 }
 
-TEST_CASE("a row is told alone") {
+TEST_CASE("the text about a row has that row alone") {
   const std::string text = explained(seven_entries(), "Torch.e3.0.forward.output.0");
   CHECK(contains(text, "Torch.e3.0.forward.output.0: error"));
   CHECK_FALSE(contains(text, "Torch.e3.0.forward.input.0"));
 }
 
-TEST_CASE("entries without a stack and at the edges are told too") {
+TEST_CASE("entries without a stack and at the edges are explained too") {
   const std::string first = explained(seven_entries(), "Torch.e0.0.forward");
   CHECK(contains(first, "no stack was recorded"));
   CHECK(contains(first, "Torch.e3.0.forward"));
@@ -143,7 +143,7 @@ TEST_CASE("only the framework's own frames are not the user's") {
   CHECK(own("File /srv/train/model.py, line 3, in forward"));
   CHECK(own("File /srv/train/my_torch/model.py, line 3, in forward"));
   CHECK(own("File /home/u/torch/train.py, line 3, in forward"));
-  // A model in a package is the user's; that the package lies below Python's own folder says nothing.
+  // A model in a package is the user's; the place of the package below Python's own folder says nothing.
   CHECK(
       own("File /home/u/.venv/lib/python3.11/site-packages/transformers/models/llama/modeling_llama.py, line "
           "3, in f"));
@@ -157,7 +157,7 @@ TEST_CASE("only the framework's own frames are not the user's") {
   CHECK_FALSE(own("File /src/pytorch/torch/functional.py, line 3, in f"));
   CHECK_FALSE(own("File /opt/mindspore/nn/cell.py, line 3, in construct"));
   CHECK_FALSE(own("File <frozen runpy>, line 3, in run"));
-  // What the code says does not count.
+  // The text of the code does not count.
   CHECK(own("File /srv/a.py, line 3, in f, \n path = 'site-packages/torch/x'"));
 }
 

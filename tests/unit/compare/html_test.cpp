@@ -368,8 +368,7 @@ TEST_CASE("tasks that have no room together are sampled, whichever comes first")
 }
 
 TEST_CASE("the page knows who takes what from whom") {
-  // linear puts out what gelu takes; on the golden side tanh stands between them, behind something of its
-  // own.
+  // gelu takes the output of linear; on the golden side tanh, which golden alone has, comes between them.
   const auto entry = [](const std::string& name, double in, double out) {
     return forward_json("Torch." + name + ".0.forward", off_by(in), off_by(out));
   };

@@ -17,7 +17,7 @@ using namespace msprobe::compare;
 
 namespace {
 
-/// What is written of a comparison of `entries` entries whose only row differs.
+/// The file about a comparison of `entries` entries, each of which has one row, which differs.
 std::string written(std::size_t entries, const std::string& name) {
   std::string target;
   std::string golden;

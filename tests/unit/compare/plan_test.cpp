@@ -18,7 +18,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-/// Dumps under `t` and `g` of a folder of its own.
+/// Dumps under `t` and `g` of a new folder.
 class Dumps {
  public:
   Dumps(const Lines& target, const Lines& golden) {
@@ -107,7 +107,7 @@ TEST_CASE("folders of processes are rank 0 and pair with each other") {
   CHECK(mixed.pairs() == Lines{"rank0 = rank0"});
 }
 
-TEST_CASE("a rank folder without a number is one rank of its own") {
+TEST_CASE("a rank folder without a number is a separate rank") {
   const Dumps dumps({"rank", "rank0"}, {"rank0", "rank"});
   CHECK(dumps.pairs() == Lines{"rank = rank", "rank0 = rank0"});
 }

@@ -21,7 +21,7 @@ std::size_t count(const std::vector<bool>& shown, std::size_t first, std::size_t
 
 }  // namespace
 
-TEST_CASE("what differs is shown with what stands beside it, and the rest evenly") {
+TEST_CASE("different rows are shown with their neighbours, and the rest evenly") {
   std::vector<RowGroup> groups(100, {2, Urgency::other});
   groups[50].urgency = Urgency::error;
   const std::vector<bool> shown = sample_groups(groups, 40);

@@ -70,7 +70,7 @@ TEST_CASE("counts of rows by verdict and kind") {
   CHECK(contains(text, "200%"));
 }
 
-TEST_CASE("without an error the first warning is told, without either nothing") {
+TEST_CASE("without an error the summary has the first warning, without either nothing") {
   const TaskSummary warning =
       summarize(judged_rows(entries({"1", "1.2"}), entries({"1", "1"}), Mode::statistics, false));
   REQUIRE(warning.first_bad.has_value());

@@ -119,14 +119,14 @@ TEST_CASE("texts: what could not be compared is an error") {
   CHECK(sarif_run(report)["invocations"][0]["executionSuccessful"] == false);
 }
 
-TEST_CASE("texts: a fault is told once, where it is; ranks that show the same say so") {
+TEST_CASE("texts: a fault is reported once, where it is; ranks that show the same say so") {
   Finding culprit = finding_of("Torch.add.0.forward", Confidence::certain);
   culprit.other_ranks = {"rank1"};
   const std::string junit =
       junit_text(with_findings({culprit, finding_of("Torch.mul.3.forward", Confidence::likely, "rank7")}));
   CHECK(count(junit, "<failure ") == 2);
   CHECK(junit.find("<skipped message=\"shows the same as rank0\">") != std::string::npos);
-  // Of the second the rank is none that was compared.
+  // The rank of the second was not compared.
   CHECK(junit.find("<testcase classname=\"msprobe.compare\" name=\"culprit\">") != std::string::npos);
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("values that mean one number are equal") {
   CHECK(parameters("{\"a\": NaN}", "{\"a\": NaN}") == Rows{});
 }
 
-TEST_CASE("very many names without a partner are not held against each other") {
+TEST_CASE("very many names without a partner are not compared with each other") {
   std::string bench = "{";
   std::string cmp = "{";
   for (int i = 0; i < 6000; ++i) {

@@ -48,7 +48,7 @@ TEST_CASE("of a piece that goes wrong, what comes up to its last comma is taken"
         "{'a': 1, 'b': [1, 2], 'c': 3}");
 }
 
-TEST_CASE("what stands behind the last bracket does not count") {
+TEST_CASE("text after the last bracket does not count") {
   CHECK(fed({"{'a': {'b': 1}} }}} and more"}) == "{'a': {'b': 1}}");
 }
 

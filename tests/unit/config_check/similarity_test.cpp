@@ -59,7 +59,7 @@ TEST_CASE("characters count, not bytes") {
   CHECK(similarity("aé", "a") == doctest::Approx(2.0 / 3));
 }
 
-TEST_CASE("very long texts are alike only if they are equal") {
+TEST_CASE("very long texts are similar only if they are equal") {
   const std::string text(kMostCompared + 1, 'x');
   CHECK(similarity(text, text) == 1);
   CHECK(similarity(text, text + "y") == 0);
