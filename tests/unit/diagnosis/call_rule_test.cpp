@@ -172,7 +172,7 @@ TEST_CASE("products in another type are automatic casting") {
         "this run computes products of matrices in torch.bfloat16, golden in torch.float32 "
         "(5 of 5 pairs of their outputs)");
   }));
-  CHECK(first(run("torch.bfloat16")).kind == Kind::dtype);  // five of six are no setting
+  CHECK(first(run("torch.bfloat16")).kind == Kind::dtype);  // five of six do not make a setting
 }
 
 TEST_CASE("what one side gives by name and the other by position is the same") {
@@ -223,7 +223,7 @@ TEST_CASE("an overflow of float16 is named as such, whichever side has it") {
   }
 }
 
-TEST_CASE("a shape without effect is a hint, and a clue for what arises behind it") {
+TEST_CASE("a shape without effect is a hint, and a clue for an error after it") {
   const auto reshaped = [](double error) {
     Two two;
     two.forward("Tensor.reshape.0.forward", {tensor(1)}, {tensor(1, "[64, 4]")}, {tensor(1)}, {tensor(1)});
@@ -238,7 +238,7 @@ TEST_CASE("a shape without effect is a hint, and a clue for what arises behind i
                         "[4, 64]") != std::string::npos);
 }
 
-TEST_CASE("what another type makes of numbers and parameters is no fault") {
+TEST_CASE("numbers and parameters that another type changes are not a fault") {
   const std::string weight = rough(0.1, 2e-4, "[64, 64]", "torch.float16");
   const auto half = [](double size, double error) { return rough(size, error, "[4, 64]", "torch.float16"); };
   for (const bool ours : {true, false}) {  // whose run is in float16

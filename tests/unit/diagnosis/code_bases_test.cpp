@@ -24,8 +24,8 @@ using testing::named;
 using testing::tensor;
 
 /// A layer of both implementations: other modules, other operations, the same parameter, and tensors of the
-/// same content between. `before`, `error`: of what the target's activation takes and puts out, and all that
-/// follows.
+/// same content between. `before`, `error`: of the input and the output of the target's activation, and of
+/// all that follows.
 void add_layer(DumpText& target, DumpText& golden, int layer, double before, double error) {
   const std::string at = std::to_string(layer);
   const auto size = [&](double part) { return 10.0 * layer + part; };
@@ -147,7 +147,7 @@ TEST_CASE("one program and its changes are no two code bases") {
   CHECK_FALSE(recognized);
 }
 
-TEST_CASE("what puts out NaN in one code base alone is the stretch") {
+TEST_CASE("a call with NaN in the output of one code base alone is the stretch") {
   const std::string nan =
       R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})";
   testing::Two wrong;
@@ -160,7 +160,7 @@ TEST_CASE("what puts out NaN in one code base alone is the stretch") {
   CHECK(first(rank).text == "its output has NaN, which golden has nowhere; later calls are not compared");
 }
 
-TEST_CASE("a view of memory that is not written yet puts out no NaN of its own") {
+TEST_CASE("NaN in a view of memory that is not written yet is not its output") {
   const std::string nan =
       R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, "Mean": NaN, "Norm": NaN})";
   testing::Two two = port(-1);
@@ -192,7 +192,7 @@ TEST_CASE("rows of two code bases pair by content and role") {
         "Module.h.0.fc.Conv1D.parameters_grad.0.weight");
 }
 
-TEST_CASE("other parameters that compute the same are none of names' business") {
+TEST_CASE("other parameters that compute the same are not evidence") {
   // Four layers of one code base; golden has its adapters beside its weights, and the target has them in
   // these.
   const auto diagnosed_by = [](double last) {

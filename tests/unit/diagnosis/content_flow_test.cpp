@@ -63,7 +63,7 @@ std::vector<std::string> way_to(const ContentFlow& flow, std::uint32_t place) {
   return names;
 }
 
-TEST_CASE("a content is known again through views, and through code that nobody recorded") {
+TEST_CASE("a content is known again through views, and through unrecorded code") {
   DumpText dump;
   const Numbers whole = {4, -3, 0.1, 20};
   const Numbers part = {3.5, -3, 0.2, 11};
@@ -253,7 +253,7 @@ TEST_CASE("a gradient that differs is that of a call between two whose gradients
   CHECK(flow.name(found.calls[0]) == "Tensor.mul.0.forward");
 }
 
-TEST_CASE("functions that compute gradients run behind the first backward and are no forward") {
+TEST_CASE("functions that compute gradients run after the first backward and are not forward calls") {
   DumpText dump;
   dump.forward("Functional.linear.0.forward", {}, {testing::tensor(1)});
   dump.backward("Functional.linear.0.backward", {testing::tensor(5)}, {testing::tensor(6)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules alone: whose code lies between two of them.
+// Modules alone: the module whose code runs between two of them.
 #include "diagnosis/enclosing_code.hpp"
 
 #include <doctest/doctest.h>

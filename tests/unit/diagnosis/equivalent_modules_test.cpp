@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs inside of a module that hands on the same, forward and backward.
+// Differences inside of a module whose outputs and gradients are the same.
 #include "diagnosis/equivalent_modules.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,8 @@ const testing::Construct kInRotary = modules_of({
     {"Module.proj.Linear.forward.0", ""},
 });
 
-/// What a module of another spelling hands on: its output, the gradient of its input, that of a parameter.
+/// The errors in the results of a module of another spelling: its output, the gradient of its input, that of
+/// a parameter.
 struct HandedOn {
   double output = 1e-7;
   double gradient = 1e-7;
@@ -127,7 +128,7 @@ TEST_CASE("parameters that one side lays together have the same squares together
   CHECK(no_evidence(diagnosed(two, {}, kInRotary)) == (other == 4));
 }
 
-TEST_CASE("what is done to gradients behind the backward is no other way") {
+TEST_CASE("a change of gradients after the backward is not another way to the same") {
   Two two = spelled_otherwise({});
   two.target.forward("Tensor.mul_.0.forward", {tensor(7)}, {tensor(4)});
   two.forward("Tensor.lerp_.0.forward", {tensor(9), tensor(4)}, {tensor(10)}, {tensor(9), tensor(7)},

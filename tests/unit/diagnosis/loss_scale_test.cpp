@@ -87,7 +87,7 @@ bool is_said(const RankDiagnosis& rank) {
                      [](const std::string& note) { return note.find("taken out") != std::string::npos; });
 }
 
-TEST_CASE("another scale of the loss is no evidence, and is said") {
+TEST_CASE("another scale of the loss is a note, but not evidence") {
   SUBCASE("as the scalers say") {
     const RankDiagnosis rank = with(scaler(1024), scaler(65536), training());
     CHECK(no_evidence(rank));
@@ -112,7 +112,7 @@ TEST_CASE("another scale of the loss is no evidence, and is said") {
   }
 }
 
-TEST_CASE("a factor that nobody takes out is evidence") {
+TEST_CASE("a factor that is not taken out is evidence") {
   const RankDiagnosis rank = diagnosed(training({.residue = 1.0 / 64}));
   CHECK(first(rank).is_evidence());
   CHECK(first(rank).entry == "Tensor.mul_.0.forward");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module hands on is judged by who made it; what nobody judged explains nothing.
+// A module's output is judged at the call that made it; values that no rule judged explain nothing.
 #include <doctest/doctest.h>
 
 #include "diagnosis/conclusion.hpp"
@@ -55,7 +55,7 @@ TEST_CASE("unrecorded code between the last operation of a module and its end, o
 }
 
 TEST_CASE("what no rule judges, and rounding does not explain, is not called rounding") {
-  // Modules answer for what they put out; nobody looks at who gave them what.
+  // Modules answer for their outputs; no rule judges the code that gave them their inputs.
   Two two = router(rough(2, 1e-7), tensor(2));
   two.forward("Functional.linear.1.forward", {rough(2, 1e-7), tensor(0.1, "[64, 64]")}, {rough(3, 1e-7)},
               {tensor(2), tensor(0.1, "[64, 64]")}, {tensor(3)});
@@ -76,7 +76,7 @@ TEST_CASE("what no rule judges, and rounding does not explain, is not called rou
 }
 
 TEST_CASE("what follows from something unexplained is unexplained, too") {
-  // No finding of the rules that judge where things come from: their place is taken by nobody.
+  // No finding comes from the rules that judge where values come from: no other rule takes their place.
   const std::string weight = tensor(0.1, "[64, 64]");
   Two two = router(rough(0.4, 1e-7), tensor(2));
   two.forward("Functional.linear.1.forward", {rough(0.4, 1e-7), weight}, {rough(3, 0.2)}, {tensor(2), weight},
