@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where inputs come from that nobody recorded, gradients of one side alone, and what is no second fault.
+// The origin of unrecorded inputs, gradients of one side alone, and differences that are not a second fault.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -190,7 +190,7 @@ TEST_CASE("a tensor that is cut off leads over the gradients that are wrong for 
     lacks(ours ? two.golden : two.target);
     CHECK(no_evidence(diagnosed(two)));
   }
-  SUBCASE("a function with a backward of its own") {
+  SUBCASE("a function that defines its backward") {
     std::string taken = "8";
     SUBCASE("that is right") {}
     SUBCASE("that is wrong") {
@@ -259,7 +259,7 @@ TEST_CASE("a backward that golden alone runs right ahead of a wrong gradient is 
   }
 }
 
-TEST_CASE("statistics of infinities are blind, which is said of what shows behind them") {
+TEST_CASE("statistics of infinities are blind, which the evidence after them says") {
   Two two;
   two.forward("Tensor.masked_fill.0.forward", {tensor(1)}, {masked()}, {tensor(1)}, {masked()});
   two.forward("Torch.softmax.0.forward", {masked()}, {rough(2, 0.3)}, {masked()}, {tensor(2)});
@@ -309,7 +309,7 @@ TEST_CASE("evidence behind something not recorded may be a consequence") {
   for (const bool tainted : {true, false}) {
     Two two;
     two.forward("Functional.linear.0.forward", {tensor(1)}, {rough(2, 0.1)}, {tensor(1)}, {tensor(2)});
-    // Its input was sliced from what nobody knows.
+    // Its input was sliced from an unknown tensor.
     two.forward("Torch.bmm.0.forward", {tainted ? rough(50, 1e-3) : tensor(50)}, {rough(60, 0.3)},
                 {tensor(50)}, {tensor(60)});
     const RankDiagnosis rank = diagnosed(two, with_tensors);
@@ -319,7 +319,7 @@ TEST_CASE("evidence behind something not recorded may be a consequence") {
   }
 }
 
-TEST_CASE("a change that one side's own entries lie in front of is theirs") {
+TEST_CASE("entries of one side alone right before a change are its cause") {
   Two two;
   two.forward("Functional.silu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
   two.target.forward("Tensor.__setitem__.0.forward", {tensor(2)}, {});
@@ -330,7 +330,7 @@ TEST_CASE("a change that one side's own entries lie in front of is theirs") {
   CHECK(independent(rank) == 1);
 }
 
-TEST_CASE("statistics and tensors are not held against each other") {
+TEST_CASE("statistics are not compared with tensors") {
   Two two;
   two.forward("Functional.relu.0.forward", {tensor(1)}, {rough(2, 1e-3)}, {tensor(1)}, {tensor(2)});
   two.forward("Functional.silu.0.forward", {rough(2, 1e-3)}, {tensor(3)}, {tensor(2)}, {tensor(3)});
@@ -365,7 +365,7 @@ TEST_CASE("inputs that evidence has no part in are not propagated") {
   CHECK(rank.origin[6] == Origin::propagated);
 }
 
-TEST_CASE("the largest excess ahead of the culprit is of what is ahead of it") {
+TEST_CASE("the largest excess before the culprit counts only rows before it") {
   Two two;
   two.forward("Functional.relu.0.forward", {tensor(1)}, {tensor(2)}, {tensor(1)}, {tensor(2)});
   two.forward("Functional.silu.0.forward", {tensor(2)}, {rough(3, 0.1)}, {tensor(2)}, {tensor(3)});
@@ -422,7 +422,7 @@ TEST_CASE("models that take the same have no other data") {
   CHECK(with("", "") == Kind::data);  // nothing is known
 }
 
-TEST_CASE("a view of memory that nobody has written yet") {
+TEST_CASE("a view of memory that is not written yet") {
   // As FSDP2 takes them of the buffers that it gathers into.
   const auto with = [](std::string_view reader) {
     Two two;

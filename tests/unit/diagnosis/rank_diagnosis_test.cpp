@@ -33,7 +33,7 @@ using testing::Texts;
 using testing::Two;
 using testing::with_tensors;
 
-TEST_CASE("rounding is no evidence") {
+TEST_CASE("rounding is not evidence") {
   for (const bool tensors : {false, true}) {
     const RankDiagnosis rank = diagnosed(Chain().text(), tensors ? Configure(with_tensors) : Configure());
     CHECK(no_evidence(rank));
@@ -125,7 +125,7 @@ TEST_CASE("the norm of a square is off by more than that of its tensor") {
   const std::string shape = "[64, 64]";
   const double error = 1.5e-3;
   const double of_product = 7e-3;
-  // What is multiplied came in with its error.
+  // The factors came in with their errors.
   const auto size_is_evidence = [&](double other) {
     Two two;
     const std::string one = tensor(1 + error, shape);
@@ -202,7 +202,7 @@ TEST_CASE("calls that have changed places are not excused by what comes later") 
   }
 }
 
-TEST_CASE("forms of another framework's calls are no evidence") {
+TEST_CASE("forms of another framework's calls are not evidence") {
   Chain chain;
   chain.arguments[1] = {scalar("int", "1")};
   chain.golden_arguments[1] = {scalar("str", "\"same\"")};
@@ -297,7 +297,7 @@ TEST_CASE("calls that could not be paired are not said to be others") {
   CHECK(found.side.empty());
 }
 
-TEST_CASE("a cast by unrecorded code is that of the other calls right ahead of it") {
+TEST_CASE("other calls right before a cast by unrecorded code are its cause") {
   Two two;
   two.target.forward("Tensor.__matmul__.0.forward", {tensor(1), tensor(0.5)}, {tensor(2)});
   two.golden.forward("Tensor.__mul__.0.forward", {tensor(1), tensor(0.5)}, {tensor(2)});
@@ -314,7 +314,7 @@ TEST_CASE("a cast by unrecorded code is that of the other calls right ahead of i
   CHECK(is_one_cause(rank));
 }
 
-TEST_CASE("an operation that only golden has stands in its place") {
+TEST_CASE("an operation that only golden has keeps its place in the order") {
   Two two;
   two.forward("Torch.exp.0.forward", {tensor(1)}, {rough(2, kNoise)}, {tensor(1)}, {tensor(2)});
   two.golden.forward("Torch.mul.0.forward", {tensor(2)}, {tensor(5)});
@@ -390,7 +390,7 @@ TEST_CASE("another parameter than golden takes, which is equal in both runs") {
   CHECK(first(taken).kind == Kind::feed);
   CHECK(first(taken).confidence == Confidence::certain);
   CHECK(first(taken).text == "input.1 is e.1.weight, in golden e.0.weight, and both are as in golden");
-  // With another input as well it is a call of its own, as those of experts in another order.
+  // With another input as well it is another call, as those of experts in another order.
   const RankDiagnosis paired = with(0.3);
   CHECK(first(paired).kind == Kind::data);
   CHECK(std::any_of(paired.notes.begin(), paired.notes.end(), [](const std::string& note) {
@@ -520,7 +520,7 @@ TEST_CASE("a third dump's noise explains as much") {
   CHECK(no_evidence(diagnosed(chain.text(), noisy)));
 }
 
-TEST_CASE("a mask that flips at the kink of an operation is no fault") {
+TEST_CASE("a mask that flips at the kink of an operation is not a fault") {
   Two two;
   two.forward("Functional.relu.0.forward", {rough(1, 1e-4)}, {rough(2, 1e-4)}, {tensor(1)}, {tensor(2)});
   two.forward("Functional.gelu.0.forward", {rough(2, 1e-4)}, {rough(3, 1e-4)}, {tensor(2)}, {tensor(3)});
@@ -549,7 +549,7 @@ TEST_CASE("checksums name the first difference as a hint") {
   CHECK(count(rank, Origin::not_compared) == 1);
 }
 
-TEST_CASE("NaN that one run has alone is told, where it is born, whatever the culprit is") {
+TEST_CASE("NaN that one run has alone is reported, from its first entry, whatever the culprit is") {
   const std::string nan =
       R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4, 64], "Max": NaN, "Min": NaN, )"
       R"("Mean": NaN, "Norm": NaN})";

@@ -71,12 +71,12 @@ struct Chain {
 };
 
 using Construct = std::shared_ptr<const dump::ConstructBeside>;
-/// Which module encloses each entry.
+/// The module that encloses each entry.
 inline Construct modules_of(std::initializer_list<std::pair<std::string_view, std::string_view>> parents) {
   return std::make_shared<const dump::ConstructBeside>(construct_of(parents));
 }
 
-/// What a rule would read once more; by default there is nothing to read.
+/// The second reading of a rule; by default there is nothing to read.
 struct NoFiles : SecondReading {
   std::vector<Replayed> replay(std::uint32_t, std::uint32_t) override { return {}; }
   std::optional<Update> update(std::uint32_t, std::uint32_t) override { return std::nullopt; }

@@ -92,7 +92,7 @@ TEST_CASE("a rank stops at its first certain evidence") {
   chain.outputs[1] = chain.inputs[2] = rough(3, 1e-2);
   chain.outputs[2] = rough(4, 1e-2);
   std::vector<int> asked;
-  SUBCASE("and asks for nothing behind it") {
+  SUBCASE("and asks for nothing after it") {
     const RankDiagnosis whole = diagnosed(chain.text(), with_tensors);
     History history;
     const RankDiagnosis rank = diagnosed(chain.text(), history, stopping(asked));
@@ -147,7 +147,7 @@ TEST_CASE("a rank stops at its first certain evidence") {
   }
 }
 
-TEST_CASE("behind a step, parameters are judged together before a rank stops") {
+TEST_CASE("after a step, parameters are judged together before a rank stops") {
   Chain chain;
   for (std::size_t i = 0; i < 3; ++i)
     chain.weights[i] = rough(0.1 + static_cast<double>(i), 1e-3, "[64, 64]");
@@ -297,7 +297,7 @@ TEST_CASE("integers do not drift") {
     CHECK(found.place == "input.1");
     CHECK(found.confidence == Confidence::likely);
   }
-  SUBCASE("labels that are equal are none") {
+  SUBCASE("labels that are equal are not evidence") {
     loss(tensor(9, "[12]", dtype));
     CHECK(no_evidence(diagnosed(two, late)));
   }

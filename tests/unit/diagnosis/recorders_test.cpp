@@ -36,7 +36,7 @@ std::string with_sums(std::string_view dtype, std::string_view shape, double lar
       dtype, shape, largest, least, mean, norm);
 }
 
-/// What a norm of the last input of both may be off by.
+/// The tolerance for a norm of the last input of both.
 double norm_tolerance(const Two& two) {
   const Side target = two.target.side();
   const Side golden = two.golden.side();
@@ -51,7 +51,7 @@ double norm_tolerance(const Two& two) {
 
 }  // namespace
 
-TEST_CASE("settings of the framework that differ are a note, and nobody's fault") {
+TEST_CASE("settings of the framework that differ are a note, but not a fault") {
   Two two = Chain().text();
   two.target.training = R"({"torch_flags": {"torch.a": true, "torch.b": 4, "torch.c": "x", "torch.mine": 1,
                                             "torch.odd": [1]}})";
@@ -338,8 +338,8 @@ TEST_CASE("a recording that ends in the middle of a step is no other code base, 
       std::ranges::none_of(rank.notes, [](const std::string& note) { return note.starts_with("two code"); }));
 }
 
-TEST_CASE("sums that are said to be in double are held against those of constants") {
-  // Of integers in double, as float32 does not have it.
+TEST_CASE("sums that are said to be in double are compared with those of constants") {
+  // Statistics of integers in double, as float32 does not have them.
   const std::string tokens = with_sums("torch.int64", "[3]", 9, 1, 10.0 / 3, 9.110433579144299);
   const auto call = [&](double norm) {
     Two two;
@@ -369,7 +369,7 @@ TEST_CASE("sums that are off for one type are for another, of which there is too
   CHECK(off_by(0) < 4e-6);  // of sums in float32
 }
 
-TEST_CASE("gradients of parameters that stand where the forward does are judged behind the backward") {
+TEST_CASE("gradients of parameters at the place of the forward are judged after the backward") {
   const auto two = [](double error) {
     Two text = Chain().text();
     text.target.gradients("Module.fc.Linear.parameters_grad", {named("weight", "[" + rough(5, error) + "]")});
@@ -426,7 +426,7 @@ TEST_CASE("a gradient that says to be of other uses, too, is compared with none 
   CHECK(!no_evidence(diagnosed(two(true, true))));
 }
 
-TEST_CASE("the gradient of an activation in place may be recorded ahead of it") {
+TEST_CASE("the gradient of an activation in place may be recorded before it") {
   const auto two = [](std::string_view operation) {
     const std::string name = "Functional." + std::string(operation) + ".0.";
     Two text;

@@ -148,14 +148,14 @@ TEST_CASE("a sum that is divided later is a mean") {
   if (number != 0.1) CHECK(first(rank).kind == Kind::argument);
 }
 
-TEST_CASE("other operations of half types have their roundings, whoever takes what they put out") {
+TEST_CASE("other operations of half types have their roundings, for any call that takes their output") {
   const auto run = [](double error) {
     Two two;
     const std::string weight = tensor(0.1, "[64, 64]", "torch.bfloat16");
     const std::string in = tensor(1, "[4, 64]", "torch.bfloat16");
     two.target.forward("Torch.mm.0.forward", {in, weight}, {rough(2, error, "[4, 64]", "torch.bfloat16")});
     two.golden.forward("Functional.linear.0.forward", {in, weight}, {tensor(2, "[4, 64]", "torch.bfloat16")});
-    // Cast by what nobody records.
+    // Unrecorded code casts it.
     two.forward("Functional.cross_entropy.0.forward", {rough(2, error)}, {tensor(3, "[]")}, {tensor(2)},
                 {tensor(3, "[]")});
     return diagnosed(two);
@@ -313,7 +313,7 @@ Two factor_before(const std::string& norm, bool golden_multiplies) {
   return two;
 }
 
-TEST_CASE("a norm, and what nobody knows, may hide what is wrong in front of it") {
+TEST_CASE("a norm, or an unknown operation, may hide an error before it") {
   for (const std::string norm :
        {"Functional.layer_norm", "Functional.rms_norm", "NPU.npu_rms_norm", "NPU.npu_add_rms_norm",
         "Functional.fused_rms_norm", "MindSpeed.rms_norm.fused_rms_norm", "NPU.npu_invented",

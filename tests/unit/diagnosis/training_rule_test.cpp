@@ -459,7 +459,7 @@ TEST_CASE("a buffer that differs before it is used") {
   const RankDiagnosis part = diagnosed(module_with(tensor(1.5), tensor(1), 3), {}, modules);
   CHECK(first(part).text == "buffer rope.table differs by 5.0e-01 before it is used");
   CHECK(is_one_cause(part));
-  // Of another size, what is made of it tells.
+  // A buffer of another size is judged by the calls that use it.
   const std::string half_as_wide = tensor(1, "[4, 32]");
   const RankDiagnosis other = diagnosed(module_with(half_as_wide, half_as_wide, 2), {}, modules);
   CHECK(no_evidence(other));

@@ -74,13 +74,13 @@ TEST_CASE("a step that golden did not make") {
   CHECK(none->e == 0);
 }
 
-TEST_CASE("steps of tensors that do not go together are none") {
+TEST_CASE("tensors that do not go together have no steps") {
   CHECK_FALSE(update_between({row({1, 2}), row({1, 2, 3})}, {row({1, 2}), row({1, 2})}));
   CHECK_FALSE(update_between({row({1, 2}), row({1, 3})}, {stored({1, 2}, {2, 1}), row({1, 2})}));
   CHECK_FALSE(update_between({row({}), row({})}, {row({}), row({})}));
 }
 
-TEST_CASE("a common factor is told from noise by what is left beside it") {
+TEST_CASE("the error without a common factor separates the factor from noise") {
   UpdateStatistics factor;
   UpdateStatistics noise;
   for (int i = 0; i < 5; ++i) {

@@ -54,7 +54,7 @@ double distance(const std::vector<double>& y, const std::vector<long double>& f)
   return static_cast<double>(std::sqrt(difference / norm));
 }
 
-// ---------------------------------------------------------------------- what is told
+// ---------------------------------------------------------------------- results
 
 TEST_CASE("replay: r is the distance from the reference, rounded or corrupted") {
   const auto x = numbers(6 * 11, 1);
@@ -170,7 +170,7 @@ TEST_CASE("replay: a large product is judged without being computed, and the sam
   CHECK(told_of().r == kInf);
 }
 
-TEST_CASE("replay: a large product is judged alike while it is read and from memory") {
+TEST_CASE("replay: a large product gets the same result while it is read and from memory") {
   constexpr std::int64_t kRows = 300, kDepth = 310, kColumns = 320;
   const auto x = numbers(kRows * kDepth, 41);
   const auto w = numbers(kColumns * kDepth, 42);
@@ -197,7 +197,7 @@ TEST_CASE("replay: a large product is judged alike while it is read and from mem
     CHECK(told.tolerance == doctest::Approx(held.tolerance).epsilon(1e-9));
   }
 
-  // What is added: once for all rows, or a matrix.
+  // The addend: one row for all rows, or a matrix.
   const auto with_bias = linear_reference(x, w, bias, kDepth);
   const Value sum = f32({kRows, kColumns}, as_float(with_bias));
   std::vector<double> matrix;
@@ -220,7 +220,7 @@ TEST_CASE("replay: a large product is judged alike while it is read and from mem
                   f32({2, kRows, kColumns}, two_out)));
   CHECK(batched.r == doctest::Approx(held.r).epsilon(1e-9));
 
-  // What cannot be read or multiplied says nothing.
+  // Values that cannot be read or multiplied give no result.
   Value missing = left;
   missing.tensor.open = nullptr;
   CHECK(one(call_of("Functional.linear", {missing, rows}, out)).status == Status::argument_not_recorded);
@@ -231,7 +231,7 @@ TEST_CASE("replay: a large product is judged alike while it is read and from mem
 }
 
 TEST_CASE("replay: of long attention some rows are looked at, and a block of wrong ones is seen") {
-  // Keys that are all alike: the result is the mean of the values.
+  // All keys are equal: the result is the mean of the values.
   constexpr std::int64_t kLength = 512;
   const auto values = numbers(kLength, 31);
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / kLength;
