@@ -25,7 +25,7 @@ std::string again(const std::string& json, int indent = 2) {
 
 }  // namespace
 
-// What json.dumps(json.loads(text), indent=2) of Python 3.11 gives.
+// The expected texts are those of json.dumps(json.loads(text), indent=2) of Python 3.11.
 TEST_CASE("values are written as Python writes them") {
   CHECK(again("[ ]") == "[]");
   CHECK(again("{ }") == "{}");
@@ -72,7 +72,7 @@ TEST_CASE("a packet that is cut or changed holds no tree, or another whole one")
   CHECK(read(bytes) == R"({"a": [true, {}], "c": null})");
   for (std::size_t size = 0; size < bytes.size(); ++size) read(bytes.substr(0, size));
   CHECK(refused == bytes.size());
-  // Of a count, a place, the end of a node, a kind: all bytes in turn.
+  // A count, a place, the end of a node, a kind: all bytes in turn.
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const int byte : {0, 1, 2, 5, 100, 127, 128, 255}) {
       std::string changed = bytes;

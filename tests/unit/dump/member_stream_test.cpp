@@ -29,7 +29,7 @@ std::string header_text(const dump::Header& header) {
          (header.has_data ? "data" : "none");
 }
 
-/// What a reader of trees is told; nothing if the text is refused.
+/// The content that a reader of trees gets; nothing if the text is refused.
 std::optional<Content> by_trees(const std::string& text) {
   Content content;
   try {
@@ -45,7 +45,7 @@ std::optional<Content> by_trees(const std::string& text) {
   return content;
 }
 
-/// What a reader of values is told. Each is also read back from its place in the file.
+/// The content that a reader of values gets. Each value is also read back from its place in the file.
 std::optional<Content> by_values(const std::string& text) {
   Content content;
   const auto file = memory_source(text, "dump.json");
@@ -234,7 +234,7 @@ TEST_CASE("errors name the file and the byte") {
   CHECK_THROWS_WITH_AS(stream.skip(), "dump.json: not a JSON value (byte 10)", FormatError);
 }
 
-TEST_CASE("an entry that is not where it was is told") {
+TEST_CASE("an entry that is not where it was is an error") {
   const auto file = memory_source("{\"a\": [1, 2]}", "dump.json");
   dump::Entry entry;
   dump::read_entry_at(*file, 6, 6, entry, "a");
@@ -249,7 +249,7 @@ TEST_CASE("an entry that is not where it was is told") {
     CAPTURE(offset);
     CAPTURE(size);
     if (offset == 5) {
-      dump::read_entry_at(*file, 5, 7, entry, "a");  // a blank in front is none of our business
+      dump::read_entry_at(*file, 5, 7, entry, "a");  // a blank before the entry does not matter
       continue;
     }
     CHECK_THROWS_WITH_AS(dump::read_entry_at(*file, offset, size, entry, "a"),

@@ -44,7 +44,7 @@ TEST_CASE("both spellings of parameter gradients") {
   CHECK(new_name->direction == Direction::parameters_grad);
 }
 
-TEST_CASE("names without a direction are none") {
+TEST_CASE("names without a direction are not names of entries") {
   CHECK_FALSE(parse_entry_name(""));
   CHECK_FALSE(parse_entry_name("x"));
   CHECK_FALSE(parse_entry_name("forward.a.b"));

@@ -12,7 +12,7 @@ namespace msprobe::recorded_call_test {
 
 using namespace msprobe::dump;
 
-TEST_CASE("arguments are told apart by their types, and what has none by its form") {
+TEST_CASE("the kind of an argument follows from its type, or without one from its form") {
   const auto kind_of = [](const std::string& json) {
     const Entry entry = entry_of(json);
     return read_argument(entry, 0).kind;

@@ -163,11 +163,11 @@ TEST_CASE("entries without a direction are left aside and counted") {
   CHECK(side.items.size() == 1);
 }
 
-TEST_CASE("values saved by name are rows of their own, at any depth") {
+TEST_CASE("values saved by name are separate rows, at any depth") {
   CHECK(names("[" + tensor_json("1") + R"(, {"k": {"type": "int", "value": 5}, "none": null}, [[]]])",
               "x.0.debug") == Names{"x.0.debug.0", "x.0.debug.1.k", "x.0.debug.1.none"});
   CHECK(names(tensor_json("1"), "x_grad.3.debug") == Names{"x_grad.3.debug"});
-  // What they hold is no list of inputs, whatever its names say.
+  // Their members are not lists of inputs, whatever the names.
   const Side side = side_of(R"("x.0.debug": {"output": [null], "input": {"type": "int", "value": 1}})");
   REQUIRE(side.items.size() == 2);
   CHECK(side.name(side.items[0]) == "x.0.debug.output.0");

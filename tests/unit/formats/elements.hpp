@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test sees of a tensor: its elements as hex.
+// A tensor as a test sees it: its elements as hex.
 #pragma once
 
 #include <algorithm>

@@ -60,7 +60,7 @@ TEST_CASE("joined tensors stand side by side or one above the other") {
         std::vector<double>{0, 1, 5, 6, 7});
 }
 
-TEST_CASE("a tensor that does not lie in one piece is joined by its logical order") {
+TEST_CASE("a tensor that is not contiguous is joined by its logical order") {
   StoredTensor turned = counting({3, 2}, 0);
   turned.shape = {2, 3};
   turned.strides = {1, 2};

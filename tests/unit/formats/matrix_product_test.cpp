@@ -103,7 +103,7 @@ TEST_CASE("what is no product of matrices is refused with both shapes") {
   refused({70000, 1}, {1, 70000}, "the product is too large");
   Elements nothing{.shape = {0, 3}, .values = {}};
   CHECK(multiply(nothing, counting({3, 2})).shape == Shape{0, 2});
-  // Of no terms the sum is 0.
+  // The sum of no terms is 0.
   CHECK(multiply({.shape = {1, 0}, .values = {}}, {.shape = {0, 2}, .values = {}}).values == Values{0, 0});
 }
 
