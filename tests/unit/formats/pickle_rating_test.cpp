@@ -55,7 +55,7 @@ TEST_CASE("what runs code is dangerous, by whatever road") {
            Name{"torch.nn.functional", "importlib.import_module"},
            Name{"pkg.vendored.subprocess", "Anything"},
            Name{"pandas.io.pickle", "Anything"},
-           // What no data of Python's own library is made of.
+           // Names of Python's own library that no data needs.
            Name{"operator", "call"},
            Name{"_functools", "partial"},
            Name{"_io", "open_code"},
@@ -78,7 +78,7 @@ TEST_CASE("what runs code is dangerous, by whatever road") {
            Name{"SocketServer", "TCPServer"},
            Name{"_winreg", "SetValue"},
            Name{"copy_reg", "add_extension"},
-           // By what the name says.
+           // The name alone gives the rating.
            Name{"osmosis", "system"},
            Name{"some.package", "load_model"},
            Name{"some.package", "_loadFrom"},

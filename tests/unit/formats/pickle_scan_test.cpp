@@ -47,7 +47,7 @@ TEST_CASE("every way of naming and calling is found, to STOP and no further") {
   CHECK(names(scan("\x82\x05)R."s)) == Names{"copyreg._inverted_registry[5]"});
 }
 
-TEST_CASE("what no reader of values takes hides nothing behind it") {
+TEST_CASE("bytes that no reader of values takes hide nothing after them") {
   for (const auto& odd :
        {"K\x01)R"s, "NK\x01K\x02s"s, "(NNN"s, "cm\nf\n(N}tb"s, "\x97\x98"s, "Fabc\n"s, "Iabc\n"s, "\x80\x09"s,
         "\x95\x01\0\0\0\0\0\0\0\x8c\x01x"s, "Q"s, "h\x09"s, "0000"s}) {
@@ -71,7 +71,7 @@ TEST_CASE("names that no reading tells are marked as computed") {
   }
 }
 
-TEST_CASE("a pickle that cannot be followed says so, and what stands before is told") {
+TEST_CASE("a pickle that cannot be followed says so, and the names before are listed") {
   CHECK(scan(kCall + "\xff").failure.find("unknown opcode 0xff") != std::string::npos);
   CHECK(scan(kCall).failure.find("truncated") != std::string::npos);
   CHECK(scan(kCall + "X\xff\xff\xff\xffhi.").failure.find("truncated") != std::string::npos);

@@ -232,7 +232,7 @@ TEST_CASE("an empty stack, a missing mark and values left over are refused") {
     CAPTURE(bytes);
     CHECK_REFUSED(bytes, bytes == std::string(".") ? "left on its stack" : "stack underflow");
   }
-  // A mark is a floor: what lies below is not there.
+  // A mark is a floor: values below it are not there.
   for (const auto& bytes : {"N(\x85."s, "]](\x61."s, "}NN(s."s, "(e."s, "N((e."s, "(u."s, "(o."s}) {
     CAPTURE(bytes);
     CHECK_FALSE(complaint(bytes).empty());
@@ -258,7 +258,7 @@ TEST_CASE("frames must hold whole values and end where they say") {
                 "a frame inside");
 }
 
-TEST_CASE("where a pickle ends is told, what follows is not read") {
+TEST_CASE("a pickle gives its end, and the bytes after it are not read") {
   const std::string two = "K\x01.K\x02.garbage";
   const auto source = memory_source(two);
   const Pickle first = load_pickle(*source);
@@ -337,7 +337,7 @@ TEST_CASE("what a pickle takes is bound to its size") {
     const std::string bytes = many(unit);
     CHECK(peak_growth([&] { complaint(bytes); }) < 10 * kSize + (std::size_t{48} << 20));
   }
-  // What is the same everywhere is there once.
+  // Equal values are stored once.
   for (const std::string& unit : {"N"s, "\x88"s, "\x89"s, ")"s, "K\7"s}) {
     CAPTURE(unit);
     std::string bytes = "(";
@@ -346,7 +346,7 @@ TEST_CASE("what a pickle takes is bound to its size") {
     CHECK(pickle.size() == 2);
     CHECK(pickle.items(pickle.root()).size() == (bytes.size() - 1) / unit.size());
   }
-  // Of a packed pickle the size in the file counts.
+  // The size in the file counts for a packed pickle.
   const std::string lists = "(" + std::string(1'000'000, ']') + "t.";
   CHECK(complaint(lists, {.file_size = 1}).find("too much memory") != std::string::npos);
   CHECK(complaint(lists, {.file_size = 100'000'000}).empty());

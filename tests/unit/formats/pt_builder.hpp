@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `.pt` files built from a pickle written by hand, so that a test can lie in it.
+// `.pt` files built from a pickle written by hand, so that a test can falsify it.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ inline std::string global(const std::string& module, const std::string& name) {
   return "c" + module + "\n" + name + "\n";
 }
 
-/// What a tensor's pickle says; the defaults are a plain float32 tensor of two elements.
+/// The contents of a tensor's pickle; the defaults are a plain float32 tensor of two elements.
 struct PtRecipe {
   std::string rebuild = global("torch._utils", "_rebuild_tensor_v2");
   std::string storage_class = global("torch", "FloatStorage");

@@ -17,7 +17,7 @@ namespace {
 
 using tensor::DType;
 
-// A storage of int32 whose element i is i, so that what is read tells where it came from.
+// A storage of int32 whose element i is i, so that an element that is read shows its place.
 StoredTensor counting(std::size_t count, std::vector<std::int64_t> shape, std::vector<std::int64_t> strides,
                       std::int64_t offset = 0) {
   std::vector<std::int32_t> values(count);
@@ -95,7 +95,7 @@ TEST_CASE("rising views beyond the window are read without holding them") {
   }
 }
 
-TEST_CASE("contiguous tensors are streamed, others tell what they hold in memory") {
+TEST_CASE("contiguous tensors are streamed, others report the memory that they need") {
   CHECK(ElementReader::memory_need(counting(6, {2, 3}, {3, 1})) == 0);
   CHECK(ElementReader::memory_need(counting(6, {2, 3}, {1, 2})) == 24);
   CHECK(ElementReader::memory_need(counting(9, {2, 1, 2}, {4, 77, 1}, 3)) == 24);

@@ -99,7 +99,7 @@ TEST_CASE("a .pt is byte for byte what PyTorch writes of the same tensor, but fo
     write(OutputFormat::pt, path, {{"", open_torch_tensor(open_file(original))}});
     const std::string expected = test::read_file(original);
     const std::string got = test::read_file(path);
-    // The number stands in one record, and its checksum behind it and in the directory.
+    // One record has the number; its checksum is after it and in the directory.
     const std::string record = ".data/serialization_id";
     const std::size_t number = expected.find(record);
     REQUIRE(number != std::string::npos);

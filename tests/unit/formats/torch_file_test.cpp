@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// What opening and reading the tensor says; empty if it can be read.
+// The message from opening and reading the tensor; empty if it can be read.
 std::string complaint(const std::string& bytes) {
   return test::complaint_about("some.pt",
                                [&] { element_hex(open_tensor(memory_source(bytes, "some.pt")), 1 << 16); });
@@ -100,7 +100,7 @@ TEST_CASE("the storage must be one, of a known type, with the bytes it promises"
                 "a string instead of a global name");
 }
 
-TEST_CASE("device storages and element types of their own are read as what they hold") {
+TEST_CASE("storages of devices and separate element types are read by their contents") {
   for (const char* module : {"torch", "torch.cuda", "torch.npu", "torch_npu.npu"}) {
     CHECK(complaint(build_pt(PtRecipe{.storage_class = global(module, "FloatStorage")}.pickle())).empty());
   }

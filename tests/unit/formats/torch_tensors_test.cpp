@@ -48,7 +48,7 @@ TEST_CASE("names tell the way") {
   CHECK(names("}(" + pickled(std::string("")) + tensor() + "u") == Names{""});
 }
 
-TEST_CASE("tensors inside calls that nobody makes") {
+TEST_CASE("tensors inside calls that are not made") {
   const std::string state = "}(" + pickled(std::string("weight")) + tensor() + "u";
   CHECK(names(global("some", "Thing") + ")R" + state + "b") == Names{"weight"});
   CHECK(names(global("os", "system") + tensor() + "\x85R") == Names{"0"});
