@@ -41,7 +41,7 @@ RankResult paired(const std::string& target, const std::string& golden) {
   return result;
 }
 
-/// `input.1=input.0`: items of both sides by what stands behind their entry.
+/// `input.1=input.0`: items of both sides by their names after the entry's.
 std::vector<std::string> told(const RankResult& result) {
   const std::size_t front = std::string_view("Torch.a.0.forward.").size();
   std::vector<std::string> out;
@@ -73,7 +73,7 @@ TEST_CASE("items pair by name, the rest in order but for keywords") {
                                               "output.0=output.0.0", "output.1=output.1"});
 }
 
-TEST_CASE("rows of nodes without partner are told from those of partners without data") {
+TEST_CASE("rows of nodes without partner differ from those of partners without data") {
   RankResult result;
   result.target = side_of(R"({"input_args": [)" + std::string(kOne) + "]}");
   for (const auto& [golden, reason] : {std::pair(pairing::kUnmatched, Unmatched::entry_missing),

@@ -93,7 +93,7 @@ TEST_CASE("calls pair in their order, without numbers of calls and ranks") {
                      {"Torch.relu.0.backward", "Module.m"},
                      {"Torch.tanh.1.2.forward", "Module.m"}});
   const NodePairs pairs = pair_calls(trees.pair());
-  // Of two numbers in a row only the first is one of a call: those that overlap stay.
+  // Only the first of two numbers in a row is the number of a call: names that overlap stay.
   CHECK(trees.names(pairs) == Names{{"Module.m", "Module.m"},
                                     {"Torch.relu.0.forward", "Torch.relu.5.forward"},
                                     {"Torch.relu_rank4.7.forward", "Torch.relu.6.forward"}});
@@ -102,7 +102,7 @@ TEST_CASE("calls pair in their order, without numbers of calls and ranks") {
         "Torch.relu.forward below Module.m: 3 calls in the target, 2 in the golden dump; they pair by order");
 }
 
-TEST_CASE("entries pair as they are told, nodes without data by their names") {
+TEST_CASE("entries pair as given, nodes without data by their names") {
   const Trees trees({{"Apis.0", ""}, {"Torch.a", "Apis.0"}, {"Torch.b", "Apis.0"}},
                     {{"Apis.0", ""}, {"Torch.a", "Apis.0"}, {"Torch.c", ""}});
   CHECK(trees.names(pair_entries(trees.pair(), {1, kNoEntry})) ==

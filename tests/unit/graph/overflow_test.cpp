@@ -12,7 +12,7 @@ namespace msprobe::graph_overflow_test {
 using namespace msprobe;
 using namespace msprobe::graph;
 
-TEST_CASE("overflow levels: a mask is none, but by the Python tool's rules") {
+TEST_CASE("overflow levels: a mask has one by the Python tool's rules alone") {
   const auto tensor = [](const std::string& statistics) {
     return R"({"type": "torch.Tensor", "dtype": "torch.float32", "shape": [16, 16], )" + statistics + "}";
   };

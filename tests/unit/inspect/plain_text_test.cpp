@@ -54,7 +54,7 @@ TEST_CASE("inspect: JSON passes if no text in it is a name of code") {
     CHECK_MESSAGE(rating(text, "config.json") == Rating::dangerous, text);
 }
 
-TEST_CASE("inspect: files of a known kind have keys of their own") {
+TEST_CASE("inspect: files of a known kind have special keys") {
   CHECK(rating(R"([{"type": "sentence_transformers.models.Pooling"}])", "modules.json") == Rating::ok);
   CHECK(rating(R"([{"type": "own.Pooling"}])", "modules.json") == Rating::unknown);
   CHECK(rating(R"({"unet": ["diffusers", "UNet"]})", "model_index.json") == Rating::ok);

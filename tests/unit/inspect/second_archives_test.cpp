@@ -21,7 +21,7 @@ std::size_t count(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("inspect: archives one behind the other are told apart, from the back") {
+TEST_CASE("inspect: consecutive archives are separated, from the back") {
   const std::string a = archive_of("a", "1");
   const std::string b = archive_of("bb", "22");
   const auto archives = consecutive_zips(memory_source(a + b + a, "some.distcp"));

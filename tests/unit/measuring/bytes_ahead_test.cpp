@@ -9,7 +9,7 @@ namespace msprobe::compare_bytes_ahead_test {
 
 using namespace msprobe::measuring;
 
-TEST_CASE("bytes of a tensor are told from what a dump.json says") {
+TEST_CASE("bytes of a tensor follow from its type and shape in dump.json") {
   CHECK(tensor_bytes("torch.float32", "[2, 3]") == 24);
   CHECK(tensor_bytes("torch.bfloat16", "[1024, 4096]") == 8'388'608);
   CHECK(tensor_bytes("Float32", "[7]") == 28);

@@ -104,7 +104,7 @@ TEST_CASE("measures of statistics") {
   const Side masked = statistics("4", "-Infinity", "-Infinity", "Infinity");
   CHECK(between(masked, masked).e == 0);
   CHECK(between(statistics("0.1", "0", "0", "0.1"), statistics("0", "0", "0", "0")).e == kInfinite);
-  // Of whole numbers Mean and Norm are not recorded.
+  // Mean and Norm of whole numbers are not recorded.
   CHECK(between(statistics("10", "0", "null", "null"), statistics("8", "0", "null", "null")).e ==
         doctest::Approx(0.25));
   CHECK(

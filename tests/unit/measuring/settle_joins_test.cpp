@@ -179,7 +179,7 @@ TEST_CASE("settle_joins: a copy that is not one") {
   CHECK(result.verdict(0) == verdict::Verdict::error);
 }
 
-TEST_CASE("settle_joins: shapes that make up nothing are told") {
+TEST_CASE("settle_joins: a warning names shapes that cannot be merged") {
   const RankResult result =
       settled({call(tensor(kFirst, "[3]"), kNothing), call(tensor(kSecond, "[3]"), kNothing)},
               call(tensor(kJoined, "[7]"), kNothing));
@@ -188,7 +188,7 @@ TEST_CASE("settle_joins: shapes that make up nothing are told") {
         "warning: The shapes cannot be merged to match: NPU [3], [3] of 2 ranks, Bench [7].");
 }
 
-TEST_CASE("settle_joins: sizes beyond all bounds, and shapes that are none") {
+TEST_CASE("settle_joins: sizes beyond all bounds, and values that are not shapes") {
   const std::string huge = "[9223372036854775807, 2]";
   for (const std::string& shape :
        {huge, std::string("[-4]"), std::string("[]"), std::string("\"x\""), std::string("null")}) {

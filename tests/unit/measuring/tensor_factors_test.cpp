@@ -65,7 +65,7 @@ Values values_of(const StoredTensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("factors stand in the order in which they are applied, by side and data name") {
+TEST_CASE("factors are in the order in which they are applied, by side and data name") {
   const TensorFactors factors = read(R"(
 left_right_matmul:
   right_target_tensor_map: {r.npy: [a.pt]}

@@ -30,7 +30,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNanF = std::numeric_limits<float>::quiet_NaN();
 
-/// The elements' bytes as they would lie in a file.
+/// The elements' bytes as in a file.
 template <typename T>
 StoredTensor stored(DType dtype, const std::vector<T>& elements, Shape shape) {
   std::vector<std::byte> bytes(elements.size() * sizeof(T));
@@ -183,7 +183,7 @@ TEST_CASE("other dtypes on the two sides are compared and told") {
   check(compare_tensors(i64({1, 3}), f64({1, 2}), {}), {0.989949493661, 1, 1, 0.5, 0.5, 0.5}, false);
 }
 
-TEST_CASE("zero vectors are told") {
+TEST_CASE("a message names zero vectors") {
   for (const bool python : {false, true}) {
     const PythonRules rules = rules_of(python);
     CHECK(says(compare_tensors(f32({0, 0}), f32({1, 2}), rules), "All the data is Zero in npu dump data."));
@@ -437,7 +437,7 @@ TEST_CASE("what is behind the valid length of the target is 0, and the row tells
   CHECK(metrics.messages == std::vector<std::string>{behind_valid_length(1)});
   CHECK(behind_valid_length(1) ==
         "NPU elements from [1] on were taken as 0: they are beyond the valid length of the call.");
-  // Nothing is behind it.
+  // No element is beyond the valid length.
   const TensorMetrics whole = compare_tensors(golden, golden, PythonRules(), 2);
   CHECK(whole.messages.empty());
   const TensorMetrics none = compare_tensors(target, golden, PythonRules(), -3);
