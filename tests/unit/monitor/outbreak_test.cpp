@@ -33,7 +33,7 @@ TEST_CASE("a healthy training does not blow up") {
   CHECK_FALSE(find_outbreak(zeros));
 }
 
-TEST_CASE("the first number that is none, and growth that stays") {
+TEST_CASE("the first NaN, and growth that stays") {
   std::vector<double> values = norms(1, 0.1);
   values[444] = NAN;
   auto found = find_outbreak(values);
@@ -112,7 +112,7 @@ TEST_CASE("codes of cells are finer than the fluctuation, over any range") {
   }
 }
 
-TEST_CASE("what is no number has codes of its own, and steady rows keep their value") {
+TEST_CASE("NaN and infinities have separate codes, and steady rows keep their value") {
   const std::vector<double> values = {2.5, NAN, 2.5, INFINITY, 2.5, -INFINITY};
   const CellScale scale = scale_of(values, {});
   CHECK(value_of(scale, cell_code(scale, 2.5)) == doctest::Approx(2.5));

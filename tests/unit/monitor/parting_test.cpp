@@ -202,7 +202,7 @@ TEST_CASE("constant series part at the first real difference, not by rounding or
   CHECK(judge(tiny, digit, written).verdict == PartingVerdict::within);
 }
 
-TEST_CASE("at the end there is too little to tell whether it lasts") {
+TEST_CASE("at the end there are too few steps to see if it lasts") {
   Runs runs = norms(6);
   runs.b.back() *= 50;
   const Course course = judge(runs.a, runs.b, {});

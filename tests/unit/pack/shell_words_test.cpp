@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bash does is the reference in tests/cli/golden_config_check.py; here is what it cannot tell.
+// tests/cli/golden_config_check.py compares with bash; these tests cover what bash cannot show.
 #include "pack/shell_words.hpp"
 
 #include <doctest/doctest.h>
@@ -115,7 +115,7 @@ TEST_CASE("variables cannot make text without end") {
   CHECK(launched("A=$A\nA=$A\ntorchrun t.py $A") == Words{"torchrun", "t.py", "$A"});
   std::string deep = "torchrun t.py ";
   for (int i = 0; i < 5000; ++i) deep += "${A:-";
-  // What nests too deeply to be understood stays as it is written.
+  // A word that nests too deeply to be understood stays as it is written.
   CHECK(launched(deep) == Words{"torchrun", "t.py", deep.substr(14)});
   CHECK(launched("torchrun t.py " + std::string(100'000, '(')) == Words{"torchrun", "t.py"});
 }

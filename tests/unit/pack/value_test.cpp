@@ -48,7 +48,7 @@ TEST_CASE("a key that comes twice keeps its place and takes the last value") {
   CHECK(python_repr(map) == "{'0': 98, '1': 99, '2': 93, '3': 94, '4': 95, '5': 96, '6': 97}");
 }
 
-TEST_CASE("JSON that is none is refused with its name and place") {
+TEST_CASE("text that is not JSON is refused with its name and place") {
   CHECK(refused("") == "test.json: it contains no JSON (byte 0)");
   CHECK(refused("  ") == "test.json: it contains no JSON (byte 2)");
   CHECK(refused("{\"a\": ") == "test.json: the JSON ends too early (truncated?) (byte 6)");

@@ -29,7 +29,7 @@ Replay replay(const std::string& rows, const std::vector<std::string>& rules,
   return replay_alerts(options, nullptr);
 }
 
-TEST_CASE("a norm that jumps is told with the mean before it; extremes may jump") {
+TEST_CASE("the message about a norm that jumps has the mean before it; extremes may jump") {
   const Replay result = replay(
       "0,w,0,1.0,1.0,[1],torch.float32\n0,w,1,-1.5,9.0,[1],torch.float32\n0,w,2,1.6,1.0,[1],torch.float32\n",
       {"AnomalyTurbulence:0.5"});
@@ -42,7 +42,7 @@ TEST_CASE("a norm that jumps is told with the mean before it; extremes may jump"
         "history mean 1.005.");
 }
 
-TEST_CASE("a NaN is an alert, leaves the mean as it was, and what is no tensor is none") {
+TEST_CASE("a NaN is an alert and leaves the mean as it was; a row without a tensor is no alert") {
   const Replay result = replay(
       "0,w,0,1.0,1.0,[1],torch.float32\n0,w,1,nan,nan,[1],torch.float32\n0,w,2,2.0,inf,[1],torch.float32\n"
       "0,v,0,nan,nan,nan,nan\n",

@@ -70,7 +70,7 @@ TEST_CASE("lists of steps") {
   }
 }
 
-TEST_CASE("records of anomaly.json that are none are told, broken files refused") {
+TEST_CASE("warnings name members of anomaly.json that are not alerts; broken files are refused") {
   const auto read = [](const std::string& text, std::vector<std::string>& warnings) {
     std::vector<Alert> alerts;
     read_alerts(*memory_source(text, "anomaly.json"), alerts, warnings);

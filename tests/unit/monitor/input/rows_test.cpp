@@ -49,7 +49,7 @@ Read read(const std::string& text, const std::string& prefix) {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("a cell without a number is none, and no NaN") {
+TEST_CASE("a cell without a number has no value, and is not NaN") {
   const Read read_back = read(
       "vpp_stage,name,step,norm,min,shape,dtype\n"
       "0,a,1,,text,[1],torch.float32\n"
@@ -74,7 +74,7 @@ TEST_CASE("rows of the first monitor have stage, name, step and micro step") {
 }
 
 TEST_CASE("communication of the Python tool is read where its columns are shifted, one row a tensor") {
-  // As in golden/monitor/ddp: the first statistic stands in the place of the name, further tensors run on.
+  // As in golden/monitor/ddp: the first statistic has the place of the name, further tensors run on.
   const Read read_back = read(
       "vpp_stage,name,step,norm,min,shape,dtype\n"
       "all_reduce,179.5,3,-1.0,nan,nan,nan,nan,nan,nan\n"
@@ -87,7 +87,7 @@ TEST_CASE("communication of the Python tool is read where its columns are shifte
                                 "other|0|plain|3|-|norm=4.000000;min=5.000000;"});
 }
 
-TEST_CASE("communication in a file of its own has an empty stage") {
+TEST_CASE("communication in a separate file has an empty stage") {
   const Read read_back =
       read("vpp_stage,name,step,norm,shape,dtype\n,all_reduce/rank0/post_0,3,1.5,nan,nan\n", "comm");
   CHECK(read_back.rows == Lines{"comm|-|all_reduce/rank0/post_0|3|-|norm=1.500000;"});
