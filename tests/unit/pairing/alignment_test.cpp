@@ -68,7 +68,7 @@ TEST_CASE("equal sequences are paired one by one") {
   CHECK(alignment.target_of == std::vector<std::uint32_t>{0, 1, 2, 3});
 }
 
-TEST_CASE("an operation more shifts the names behind it, and nothing else") {
+TEST_CASE("an operation more shifts the names after it, and nothing else") {
   DumpText one;
   linear(one, 0, "[64, 8]");
   linear(one, 1, "[64, 64]");
@@ -181,7 +181,7 @@ TEST_CASE("the module around an operation tells equal operations apart") {
   const Alignment alignment = align(target, golden, &inside, &both);
   CHECK(partners(target, golden, alignment)["Functional.linear.0.forward"] == "Functional.linear.1.forward");
   CHECK(alignment.renamed);
-  // One table alone says nothing that the other side could be held against.
+  // One table alone says nothing that can be compared with the other side.
   CHECK_FALSE(align(target, golden, &inside, nullptr).renamed);
 }
 

@@ -32,7 +32,7 @@ std::string pairs(const Keys& target, const Keys& golden) {
   return text_of(pair_in_step(target, golden));
 }
 
-/// The rule as it is told (docs/pairing.md, "-fm"): two queues, each newest row against all of the other.
+/// The rule as docs/pairing.md says ("-fm"): two queues, each newest row against all of the other.
 std::string by_the_rule(const Keys& target, const Keys& golden) {
   std::vector<Pair> pairs;
   Keys t_queue;

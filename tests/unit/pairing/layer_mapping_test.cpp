@@ -50,7 +50,7 @@ LayerMapping rules(std::string_view yaml) {
   return read_layer_mapping(*memory_source(yaml, "map.yaml"));
 }
 
-/// The partners' names, "-" where there is none.
+/// The partners' names, "-" for no partner.
 std::vector<std::string> partners(const Model& target, const Model& golden,
                                   const LayerMapping& mapping = {}) {
   std::vector<std::string> out;

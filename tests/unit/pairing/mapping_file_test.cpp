@@ -43,7 +43,7 @@ TEST_CASE("a flat mapping keeps the order of the file") {
   CHECK(mapping.find("c") == nullptr);
 }
 
-TEST_CASE("a flat mapping that is none says where") {
+TEST_CASE("a file that is not a flat mapping is refused with its line") {
   CHECK(names_failure("") == "map.yaml: the file is empty");
   CHECK(names_failure("- a\n- b\n") == "map.yaml: line 1: the file must be a mapping of names to names");
   CHECK(names_failure("just text") == "map.yaml: line 1: the file must be a mapping of names to names");
@@ -81,7 +81,7 @@ TEST_CASE("an api mapping is a list of rules or one rule") {
             .size() == 1);
 }
 
-TEST_CASE("an api mapping that is none says where") {
+TEST_CASE("a file that is not an api mapping is refused with its line") {
   CHECK(api_failure("text") == "map.yaml: line 1: the file must be a list of rules");
   CHECK(api_failure("- text\n") ==
         "map.yaml: line 1: an api mapping's rule must be a mapping of names to names");

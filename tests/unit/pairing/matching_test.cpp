@@ -268,12 +268,12 @@ TEST_CASE("gradients of a call go by their role where frameworks give them in an
   CHECK(pairs(by_graph, by_argument, {}, "pytorch", "mindspore") ==
         Lines{input + " = " + input, output + "0 = " + output + "2", output + "1 = " + output + "0",
               output + "2 - item"});
-  // Of one shape: in their order. What nobody needs is null in PyTorch, and has no partner.
+  // Gradients of one shape pair in their order. An unneeded one is null in PyTorch, and has no partner.
   CHECK(pairs(gradients("Float32", {"[4]", "[2]", "[2]"}), gradients("torch.float32", {"[2]", "null", "[2]"}),
               {}, "mindtorch",
               "pytorch") == Lines{input + " = " + input, output + "0 - item", output + "1 = " + output + "0",
                                   output + "2 = " + output + "2"});
-  // Of one framework, and of two with one order: by their places.
+  // Gradients of one framework, and of two with one order, pair by their places.
   const Lines places = {input + " = " + input, output + "0 = " + output + "0", output + "1 = " + output + "1",
                         output + "2 = " + output + "2"};
   CHECK(pairs(by_argument, by_argument, {}, "mindtorch", "mindspore") == places);

@@ -26,7 +26,7 @@ class RulesFile {
   std::string path_ = scratch_ / "rules.yaml";
 };
 
-/// What is said of a file, without its path.
+/// The message about a file, without its path.
 std::string failure(std::string_view text) {
   const RulesFile file(text);
   try {

@@ -19,7 +19,7 @@ TEST_CASE("MD5 of the texts in RFC 1321") {
         "d174ab98d277d9f5a5611c2c9f419d9f");
   CHECK(hex("12345678901234567890123456789012345678901234567890123456789012345678901234567890") ==
         "57edf4a22be3c955ac49da2e2107b67a");
-  // Around the length where the padding takes a block of its own; from Python's hashlib.
+  // Around the length where the padding takes another block; from Python's hashlib.
   CHECK(hex(std::string(55, 'x')) == "04364420e25c512fd958a70738aa8f72");
   CHECK(hex(std::string(56, 'x')) == "668a72d5ba17f08e62dabcafad6db14b");
   CHECK(hex(std::string(64, 'x')) == "c1bb4f81d892b2d57947682aeb252456");

@@ -79,7 +79,7 @@ TEST_CASE("dumps become, byte for byte, the arrays that the Python tool writes")
   for (const std::string generation : {"atb", "adump"}) {
     for (const auto& [name, bytes] : contents(golden + generation + "/out")) {
       if (name.ends_with(".pt")) continue;
-      // What we make otherwise on purpose: one-byte floats as float32, and an empty tensor keeps its type.
+      // Intended differences: one-byte floats as float32, and an empty tensor keeps its type.
       if (name.starts_with("Low.") ||
           name.find("scalar_and_empty.32.5.1636595794731103.input.1") != std::string::npos)
         continue;

@@ -62,7 +62,7 @@ TEST_CASE("options in every spelling") {
   CHECK(minus.out == "-5");
 }
 
-TEST_CASE("wrong options are told, not guessed") {
+TEST_CASE("wrong options are reported, not guessed") {
   const auto complaint = [](const Words& words) -> std::string {
     Taken taken;
     return test::message_of<UsageError>([&] { read_options(words, taken.options); }, "");
