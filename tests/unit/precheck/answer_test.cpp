@@ -59,7 +59,7 @@ TEST_CASE("an answer may have each value of the protocol's page") {
     CAPTURE(example);
     const CallAnswer answer = answer_of(example);
     REQUIRE(answer.forward);
-    // What it is is not handed over, but for the name of its type.
+    // For the tag `other` the answer has only the name of the type.
     const std::string expected = tag == "other" ? "<class 'set'>" : meaning;
     CHECK(python_text(answer.forward->reference) == expected);
   }
@@ -81,7 +81,7 @@ TEST_CASE("a tensor that is nowhere in the file of outputs is refused") {
   }
 }
 
-TEST_CASE("an answer with the tag of an argument, or with one that there is not, is none") {
+TEST_CASE("an answer with the tag of an argument, or with an unknown one, is refused") {
   std::vector<std::string_view> tags(kTagNames.begin(), kTagNames.end());
   for (const auto& [tag, example, meaning] : rows_of_the_page()) std::erase(tags, tag);
   tags.push_back("t");

@@ -30,7 +30,7 @@ json read(const std::string& name) {
   return json::parse(file);
 }
 
-/// The inputs' values; tensors stand in `bytes`.
+/// The inputs' values; `bytes` has the tensors.
 class Inputs {
  public:
   CallOutput decode(const json& value) {

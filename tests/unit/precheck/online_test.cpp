@@ -120,7 +120,7 @@ TEST_CASE("online: the table of compare") {
             "\"['-1', '-1']\",3\n");
   CHECK(table.header().starts_with("NPU Name,Bench Name,"));
   CHECK(table.header().ends_with(",Err_message,Data_name,Step\n"));
-  // Of the same verdict there is a row already.
+  // There is a row of the same verdict already.
   CHECK(rows(4, as_they_stand, training, training).empty());
   CHECK(rows(5, as_they_stand, training, tensor(tensor::DType::float32, wrong))
             .starts_with(row + "torch.float32,[2],[2],N/A,N/A,-0.28,"));

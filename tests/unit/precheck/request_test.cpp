@@ -39,7 +39,7 @@ json golden_cases() {
   return json::parse(text);
 }
 
-/// The entry as it stands in a dump.json.
+/// The entry as in a dump.json.
 dump::Entry entry_of(const json& entry) {
   std::string text = entry.dump();
   for (const std::string word : {"NaN", "-Infinity", "Infinity"}) {
@@ -237,7 +237,7 @@ TEST_CASE("the reference is raised as far as the types of the inputs ask for") {
   CHECK(raised(half + "," + single) == json{{"float16", "float64"}, {"float32", "float64"}});
 }
 
-TEST_CASE("what cannot be made again is told, with its place") {
+TEST_CASE("an argument that cannot be made again is refused with its place") {
   const auto reason = [](const std::string& api, const std::string& arguments,
                          const std::string& keywords = "{}") {
     const dump::Entry entry =

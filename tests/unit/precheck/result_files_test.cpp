@@ -57,7 +57,7 @@ PythonStatus status_of(const std::string& word) {
   return word == "SKIP" ? PythonStatus::skip : PythonStatus::none;
 }
 
-/// What the Python tool wrote, as reports.
+/// The results of the Python tool, as reports.
 std::vector<OperationReport> golden_reports(const std::string& folder) {
   std::vector<OperationReport> reports;
   for (const auto& row : rows_of(golden(folder) + "/" + kResult)) {
@@ -150,7 +150,7 @@ OperationReport small_report(const std::string& name) {
   return report;
 }
 
-TEST_CASE("Our columns stand behind the Python tool's") {
+TEST_CASE("Our columns come after the Python tool's") {
   const test::ScratchDirectory scratch;
   ResultFiles::create(scratch.path(), kTime, {Selection::release_8}).add(small_report("Torch.add.0"));
   CHECK(content(scratch / kResult) ==
@@ -215,7 +215,7 @@ TEST_CASE("An operation that does not fit on the disk leaves the files as they w
   CHECK(content(scratch / kDetails).size() > details.size());
 }
 
-TEST_CASE("What cannot be gone on with is refused") {
+TEST_CASE("Files that cannot be continued are refused") {
   const test::ScratchDirectory scratch;
   CHECK_THROWS_AS(ResultFiles::resume(scratch / "result.csv", {}), UsageError);
   CHECK_THROWS_AS(ResultFiles::resume(scratch / "accuracy_checking_result_2026010100000x.csv", {}),

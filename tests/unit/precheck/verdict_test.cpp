@@ -105,7 +105,7 @@ TEST_CASE("NaN and infinities that are equal are equal, others are errors that n
   }
 }
 
-TEST_CASE("What overflows in the device's type is no error of the device") {
+TEST_CASE("A value that overflows in the device's type is not an error of the device") {
   Values values;
   CHECK(judged(values.doubles({1e39, 1, -1e300}), values.floats({kInfinity, 1, -kInfinity})).verdict ==
         PrecheckVerdict::pass);
@@ -288,7 +288,7 @@ TEST_CASE("The worst output is the operation's, wherever it stands") {
   CHECK_MESSAGE(nested.reason.starts_with("output 1: [0]: [1] is off by"), nested.reason);
 }
 
-TEST_CASE("What cannot be judged does not pass") {
+TEST_CASE("Outputs that cannot be judged do not pass") {
   Values values;
   const CallOutput tensor = values.floats({1, 2});
   const CallOutput other{OtherOutput{"<class 'set'>"}};

@@ -27,7 +27,7 @@ TEST_CASE("a spreadsheet would take these for formulas") {
                            "x;\xEF\xBC\x9D"
                            "1",
                            "-1.5e", "=-1", "-1;;", "+1;-2;x",
-                           // What stands before the sign is dropped or passed over.
+                           // Characters before the sign are dropped or passed over.
                            " =1", "   @a", "a; =b", "\t=1", "\r=1", "\n=1", "\r\n\t +x", "\x01=1",
                            "\xEF\xBB\xBF=1", "\xC2\xA0=1", "\xE2\x80\x8B=1",
                            "\xE3\x80\x80\xEF\xBC\x9D"

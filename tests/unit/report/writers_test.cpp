@@ -116,7 +116,7 @@ TEST_CASE("the bytes do not depend on the number of threads") {
   }
 }
 
-TEST_CASE("rows are told as they are written") {
+TEST_CASE("rows are counted as they are written") {
   for (const Format format : kFormats) {
     std::uint64_t told = 0;
     WriteOptions options;
