@@ -56,7 +56,7 @@ TEST_CASE("a file, memory and a part of either give the same bytes at the same o
   }
 }
 
-TEST_CASE("a part must lie in its whole, also where the sum overflows") {
+TEST_CASE("a part must be inside of its whole, also where the sum overflows") {
   const auto whole = memory_source(std::string_view("0123456789"));
   CHECK(slice_source(whole, 10, 0)->size() == 0);
   CHECK_THROWS_AS(slice_source(whole, 11, 0), FormatError);

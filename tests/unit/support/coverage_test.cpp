@@ -25,7 +25,7 @@ TEST_CASE("only all is 100 percent") {
   CHECK(coverage.percent() == "0.00009 %");
 }
 
-TEST_CASE("explained things are no part of the share") {
+TEST_CASE("explained things do not count for the share") {
   Coverage coverage;
   coverage.compared = 1;
   coverage.explained = 99;

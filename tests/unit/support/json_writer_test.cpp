@@ -45,7 +45,7 @@ std::string quoted(std::string_view text, JsonText style) {
 
 }  // namespace
 
-// What json.dumps(value, indent=...) of Python 3.11 gives ("raw" and true, false aside).
+// The expected texts are those of json.dumps(value, indent=...) of Python 3.11 ("raw" and true, false aside).
 TEST_CASE("values are laid out as Python lays them out") {
   CHECK(written({}) ==
         "{\"a\": [1, -2], \"\\u00e9\": {\"x\": true, \"y\": false}, \"empty\": [], "

@@ -61,7 +61,7 @@ struct Line {
   std::unique_ptr<CommandLine> line;
 };
 
-/// What is wrong with these words behind two operands; an empty text: nothing.
+/// The error in these words after two operands; an empty text: no error.
 std::string complaint(std::vector<std::string> words) {
   words.insert(words.begin(), {"draw", "a", "b"});
   return test::message_of<UsageError>([&] { Line().line->parse(words); }, "");

@@ -68,7 +68,7 @@ TEST_CASE("an exception stops the loop and comes out of it") {
 }
 
 TEST_CASE(
-    "nobody goes on with half of an inner loop's results, and the exception is the one that was thrown") {
+    "no caller goes on with half of an inner loop's results, and the exception is the one that was thrown") {
   const ThreadLimit limit(4);
   std::atomic<int> halves{0};
   for (int round = 0; round < 50; ++round) {

@@ -26,7 +26,7 @@ using namespace msprobe;
 
 namespace {
 
-/// What `body` writes to stderr, which is a file meanwhile.
+/// The output of `body` to stderr, which is a file meanwhile.
 std::string stderr_of(const std::function<void()>& body) {
   std::string path = "/tmp/msprobe_progress_XXXXXX";
   const int file = mkstemp(path.data());
@@ -45,7 +45,7 @@ std::string stderr_of(const std::function<void()>& body) {
   return text.str();
 }
 
-/// What `body` writes to stderr, which is a terminal of 40 columns meanwhile.
+/// The output of `body` to stderr, which is a terminal of 40 columns meanwhile.
 std::string terminal_output_of(const char* term, const std::function<void()>& body) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(terminal >= 0);
@@ -70,7 +70,7 @@ std::string terminal_output_of(const char* term, const std::function<void()>& bo
   close(saved);
   setenv("TERM", saved_term.c_str(), 1);
 
-  // What was written waits in the terminal; nothing waiting means nothing was written.
+  // The output waits in the terminal; nothing waiting means nothing was written.
   std::string text;
   pollfd waiting{terminal, POLLIN, 0};
   while (poll(&waiting, 1, 0) == 1 && (waiting.revents & POLLIN) != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of its own for a test, gone with everything in it at the end.
+// A new directory for a test, gone with everything in it at the end.
 #pragma once
 
 #include <stdlib.h>

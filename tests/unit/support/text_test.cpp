@@ -98,7 +98,7 @@ TEST_CASE("display leaves nothing that drives a terminal") {
   CHECK(display("a\x9B\xFF") == "a\\x9b\\xff");
   CHECK(display("x\xE2\x80\xAEtxt.exe") == "x\\u202etxt.exe");  // right-to-left override
   CHECK(display("\xE4\xB8\xAD\xC3\xA9") == "\xE4\xB8\xAD\xC3\xA9");
-  // What has no width and no mark: two names must not look like one.
+  // Characters without width and mark: two names must not look like one.
   CHECK(display("a\xE2\x80\x8B"
                 "b") == "a\\u200bb");  // zero width space
   CHECK(display("a\xE2\x80\x8D\xE2\x80\x8C") == "a\\u200d\\u200c");

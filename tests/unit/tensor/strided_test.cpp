@@ -30,7 +30,7 @@ TEST_CASE("gather takes elements of every size with any step") {
     for (const std::int64_t elements : {1, 0, -1, 3, -2}) {
       const std::int64_t step = elements * static_cast<std::int64_t>(size);
       constexpr std::size_t kCount = 4;
-      // Down from the end for a negative step, so that every element lies in the memory.
+      // Down from the end for a negative step, so that every element is in the memory.
       const std::int64_t start = elements < 0 ? -step * static_cast<std::int64_t>(kCount - 1) : 0;
       std::vector<std::uint8_t> got(kCount * size, 0xEE);
       gather(base + start, step, size, kCount, reinterpret_cast<std::byte*>(got.data()));

@@ -188,7 +188,7 @@ TEST_CASE("statistics: infinite relative errors are infinite") {
   CHECK(other.python == Lines{"error 3"});
 }
 
-TEST_CASE("messages stand in the order of the rules") {
+TEST_CASE("messages are in the order of the rules") {
   const std::string npu = tensor_json("Infinity", "torch.float16", "[3, 2]", R"(, "requires_grad": true)");
   const std::string bench = tensor_json("1", "torch.float32", "[2, 3]", R"(, "requires_grad": false)");
   const std::string input = tensor_json("1");
@@ -223,7 +223,7 @@ TEST_CASE("statistics: a norm that overflowed in the recorder is unknown, not wr
   CHECK(output(tensor("2e4", "9e4"), tensor("2e4", "3e4"), false) == "error 3 8");
 }
 
-TEST_CASE("statistics: what the weights of calls tell of the recorders counts for rows") {
+TEST_CASE("statistics: the precision of recorders that weights of calls show counts for rows") {
   const auto tensor = [](double norm) {
     return fmt::format(R"({{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [100, 100], )"
                        R"("Max": 1.0, "Min": -1.0, "Mean": 0.0, "Norm": {}}})",
@@ -269,7 +269,7 @@ TEST_CASE("rule 4: requires_grad, where not knowing is a value") {
   same(grad("false"), tensor_json("1", "torch.float32", "[2]"), "error 4");
 }
 
-TEST_CASE("rule 4: across frameworks what one of them does not record is no difference") {
+TEST_CASE("rule 4: across frameworks an attribute that one of them does not record does not differ") {
   const std::string told = tensor_json("1", "torch.float32", "[2]", R"(, "requires_grad": true)");
   const std::string denied = tensor_json("1", "torch.float32", "[2]", R"(, "requires_grad": false)");
   const std::string untold = tensor_json("1", "torch.float32", "[2]");
@@ -342,7 +342,7 @@ TEST_CASE("rows without partner: a warning with its reason, or Python's pass") {
   both(forward_json("Torch.a.0.forward", tensor_json("1", "torch.int32"), ""), "warning dtypes");
 }
 
-TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTorch") {
+TEST_CASE("an unneeded gradient is null to MSAdapter and nothing to PyTorch") {
   const auto backward = [](const std::string& outputs) {
     return R"("Module.a.Conv2d.backward.0": {"input": [)" + tensor_json("1") + R"(], "output": [)" + outputs +
            "]}";
@@ -364,7 +364,7 @@ TEST_CASE("a gradient that nobody needs is null to MSAdapter and nothing to PyTo
   const std::string without = backward("");
   CHECK(rows("mindtorch", "pytorch", with_null, without) == Lines{"pass", "pass", "0"});
   CHECK(rows("pytorch", "mindtorch", without, with_null) == Lines{"pass", "0"});
-  // A value that the other side lacks is none of those, nor is a null within one framework or of an input.
+  // This holds neither for a value that the other side lacks, nor for a null in one framework or of an input.
   CHECK(rows("mindtorch", "pytorch", backward(tensor_json("1")), without) ==
         Lines{"pass", "warning item", "0"});
   CHECK(rows("pytorch", "mindtorch", without, backward(tensor_json("1"))) == Lines{"pass", "1"});
