@@ -51,7 +51,7 @@ TEST_CASE("the last that put something out gives it; an entry gives itself nothi
   CHECK(edges == Edges{{1, 0}, {2, 1}});
 }
 
-TEST_CASE("a module hands on what an operation within it put out") {
+TEST_CASE("a module hands on the output of an operation within it") {
   const std::vector<std::string> entries = {entry("Torch.a.0.forward", number(1), number(2)),
                                             entry("Module.m.M.forward.0", number(1), number(2)),
                                             entry("Torch.b.0.forward", number(2), number(3))};
