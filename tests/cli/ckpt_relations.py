@@ -350,7 +350,7 @@ def casts_are_named(msprobe, scratch):
 
 
 def averages_with_a_third_checkpoint_are_named(msprobe, scratch):
-    """In float32 and bfloat16, also averages close to the first; none is named for other tensors, near the first or not."""
+    """Averages are named in float32 and bfloat16, close ones too; not for tensors close to one of the two, nor for others."""
     import torch
 
     first, third = model(0), model(1)

@@ -172,7 +172,7 @@ def check_schema_and_journal(msprobe, scratch, golden):
 
 
 def check_unconnected_nodes(msprobe, scratch, golden):
-    """A node that nothing connects to the root gets a parent below it, with a warning."""
+    """A node that nothing connects to the root is placed below the root, with a warning."""
     path, messages = build(msprobe, scratch, golden / "tree" / "target")
     rows = {row["node_name"]: row for row in rows_of(path, "tb_nodes")}
     expected = {row["node_name"] for row in expected_rows(golden / "tree" / "expected", "tb_nodes")}

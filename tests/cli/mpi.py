@@ -242,7 +242,7 @@ def make_tests(msprobe, program, data, generate):
             harness.check_equal(f"without --local: status, {said}", status, 2)
             harness.check("process 1 on " in said and "sees different files than process 0" in said, said)
 
-    @test("--local: a file that no process sees, and files on two machines")
+    @test("--local: a rank that no process sees, and one whose sides are on two machines")
     def _(scratch):
         (scratch / "all").mkdir()
         write_steps(generate, scratch / "all", "statistics", steps=1, ranks=4, apis=20)
