@@ -65,8 +65,7 @@ double GradientRule::left_of(double terms, std::uint32_t index) const {
   return left > walk_.threshold * kRightKernel ? 1 : 0;
 }
 
-/// The factor for the error of a parameter's gradient. It is less than 1 where the sum that makes the
-/// gradient cancels.
+/// The factor for the error of a gradient. It is less than 1 where the sum that makes the gradient cancels.
 double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index) {
   const Item& partner = golden_.items[errors_.golden_item[index]];
   const double norm = norm_of(index);
@@ -83,6 +82,8 @@ double GradientRule::gradient_scale(const EntryPair& entry, std::uint32_t index)
   } else {
     const std::uint32_t forward = errors_.forward_of(entry.target);
     const bool saved = forward != kNone && alignment_.has_golden(forward);
+    if (saved && pairing::is_softmax(entry.name.operation()))
+      return softmax_scale(entry, alignment_.golden_of[forward], index);
     if (saved) {
       if (const auto spread_out = broadcast_scale(entry, alignment_.golden_of[forward], index))
         return *spread_out;
@@ -176,6 +177,27 @@ std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std:
   const double scale = gradient * factor;
   if (!std::isfinite(scale) || !std::isfinite(norm_of(index)) || scale <= 0) return std::nullopt;
   return left_of(scale, index);
+}
+
+/// The factor for the gradient of a softmax y of the gradient g: y * (g - sum(g * y)) cancels where g hardly
+/// differs within a row. Its terms are at most the largest y times g; those of log_softmax are g.
+double GradientRule::softmax_scale(const EntryPair& entry, std::uint32_t golden_forward,
+                                   std::uint32_t index) const {
+  double gradient = 0;
+  for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
+    const Item& item = golden_.items[i];
+    if (item.state == State::input && item.is_tensor)
+      gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
+  }
+  double largest = 0;
+  for (const std::uint32_t i : golden_.apis[golden_forward].items()) {
+    const Item& item = golden_.items[i];
+    if (item.state != State::output || !item.is_tensor) continue;
+    for (const dump::Statistic which : {dump::kMax, dump::kMin})
+      largest = std::max(largest, std::abs(number_of(golden_, item, which)));
+  }
+  const double terms = gradient * std::min(largest, 1.0);
+  return std::isfinite(terms) && terms > 0 && std::isfinite(norm_of(index)) ? left_of(terms, index) : 1;
 }
 
 /// The rounding that a parameter's gradient collects while it is added up row by row.

@@ -45,6 +45,7 @@ class GradientRule : WalkRule {
                           double& input) const;
   std::optional<double> broadcast_scale(const EntryPair& entry, std::uint32_t golden_forward,
                                         std::uint32_t item) const;
+  double softmax_scale(const EntryPair& entry, std::uint32_t golden_forward, std::uint32_t index) const;
   double accumulated(const EntryPair& entry, std::uint32_t item);
   bool is_of_other_call(const EntryPair& entry, std::uint32_t forward) const;
   std::string wrong_backward(std::uint32_t forward, double ahead, double onset) const;

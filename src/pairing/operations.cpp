@@ -48,6 +48,10 @@ bool is_product(std::string_view operation) {
   return kind == Kind::product || kind == Kind::attention || kind == Kind::recurrent;
 }
 
+bool is_softmax(std::string_view operation) {
+  return row_of(operation).kind == Kind::softmax;
+}
+
 bool gives_size(std::string_view operation) {
   return row_of(operation).is(KnownOperation::kSize);
 }

@@ -30,6 +30,9 @@ bool is_commutative(std::string_view operation);
 /// Products of matrices and convolutions, which devices may compute with fewer bits than their inputs have.
 bool is_product(std::string_view operation);
 
+/// softmax and log_softmax, also with a mask or a scale.
+bool is_softmax(std::string_view operation);
+
 /// Its output is the size of what goes in, a norm of its elements.
 bool gives_size(std::string_view operation);
 
