@@ -5,7 +5,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -207,6 +210,8 @@ class Signatures {
 };
 
 class EntryAligner {
+  static constexpr double kAlike = 0.01;  // largest and smallest elements that agree to this part
+
  public:
   EntryAligner(const Side& target, const Side& golden, const ConstructTable* target_construct,
                const ConstructTable* golden_construct)
@@ -297,6 +302,7 @@ class EntryAligner {
       gaps = std::move(left);
     }
     pair_moved(t, g, signatures.alphabet());
+    if (direction == Direction::forward) pair_alike(t, g);
   }
 
   /// A call that is recomputed in the backward is not a call of another module which both sides have.
@@ -363,28 +369,113 @@ class EntryAligner {
     }
   }
 
-  /// Whether the largest and smallest elements of all tensors agree to a hundredth.
-  bool alike(std::uint32_t target, std::uint32_t golden) const {
-    constexpr double kAlike = 0.01;
+  /// Pairs calls of one signature by their contents where the order misleads, as where one run evaluates the
+  /// model before it trains it, or calls two heads in another order: a call gets the free or wrongly paired
+  /// call that is clearly nearer than the partners of both. Those that lose their partners pair in order.
+  void pair_alike(const AlignedEntries& t, const AlignedEntries& g) {
+    struct Candidate {
+      double largest;
+      std::uint32_t golden;
+      bool operator<(const Candidate& other) const { return largest < other.largest; }
+    };
+    constexpr double kFree = std::numeric_limits<double>::infinity();
+    std::unordered_map<std::uint32_t, std::vector<Candidate>> of_signature;
+    for (std::size_t i = 0; i < g.apis.size(); ++i) {
+      if (const auto largest = last_largest(golden_, g.apis[i]))
+        of_signature[g.symbols[kWithShapes][i]].push_back({*largest, g.apis[i]});
+    }
+    for (auto& [signature, candidates] : of_signature) std::stable_sort(candidates.begin(), candidates.end());
+    std::map<std::uint32_t, std::array<std::set<std::uint32_t>, 2>> without;  // by signature
+    for (std::size_t i = 0; i < t.apis.size(); ++i) {
+      const std::uint32_t target = t.apis[i];
+      const std::uint32_t before = out_.golden_of[target];
+      const std::uint32_t signature = t.symbols[kWithShapes][i];
+      const auto largest = last_largest(target_, target);
+      const auto found = of_signature.find(signature);
+      if (!largest || found == of_signature.end()) continue;
+      const double own = before == kNone ? kFree : distance(target, before);
+      if (own <= kClearly * kLeast) continue;
+      const double margin = kAlike * std::abs(*largest);
+      auto each =
+          std::lower_bound(found->second.begin(), found->second.end(), Candidate{*largest - margin, 0});
+      // Many calls with one largest element, as of masks, do not show which is which.
+      constexpr int kMostLookedAt = 16;
+      for (int looked = 0;
+           looked < kMostLookedAt && each != found->second.end() && each->largest <= *largest + margin;
+           ++looked, ++each) {
+        const std::uint32_t other = out_.target_of[each->golden];
+        if (each->golden == before) continue;
+        const double near = distance(target, each->golden);
+        const double clearly = kClearly * std::max(near, kLeast);
+        if (near > kAlike || own <= clearly || (other != kNone && distance(other, each->golden) <= clearly))
+          continue;
+        auto& [targets, goldens] = without[signature];
+        if (other != kNone) {
+          out_.golden_of[other] = kNone;
+          targets.insert(other);
+        }
+        if (before != kNone) {
+          out_.target_of[before] = kNone;
+          goldens.insert(before);
+        }
+        pair(target, each->golden);
+        targets.erase(target);
+        goldens.erase(each->golden);
+        break;
+      }
+    }
+    for (auto& [signature, left] : without) {
+      auto golden = left[1].begin();
+      for (const std::uint32_t target : left[0]) {
+        if (golden == left[1].end()) break;
+        pair(target, *golden++);
+      }
+    }
+  }
+
+  /// The largest element of the last tensor of a call, which is an output if it has one; nothing where it is
+  /// not recorded as a number.
+  static std::optional<double> last_largest(const Side& side, std::uint32_t api) {
+    std::optional<double> largest;
+    for (const std::uint32_t i : side.apis[api].items()) {
+      const Item& item = side.items[i];
+      if (!item.is_tensor) continue;
+      const dump::Classified value = dump::classify(item.statistics[dump::kMax], side.pool);
+      const bool is_number = value.type == dump::ValueClass::number && std::isfinite(value.number);
+      largest = is_number ? std::optional(value.number) : std::nullopt;
+    }
+    return largest;
+  }
+
+  /// The largest relative difference of the largest and smallest elements of all tensors; infinite where
+  /// their numbers or kinds differ, or where no tensor has numbers.
+  double distance(std::uint32_t target, std::uint32_t golden) const {
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
     const Api& ours = target_.apis[target];
     const Api& theirs = golden_.apis[golden];
-    if (ours.count != theirs.count) return false;
-    bool any = false;
+    if (ours.count != theirs.count) return kInfinite;
+    double largest = kInfinite;
     for (std::uint32_t i = 0; i < ours.count; ++i) {
       const Item& a = target_.items[ours.first + i];
       const Item& b = golden_.items[theirs.first + i];
       if (!a.is_tensor || !b.is_tensor) continue;
-      for (const dump::Statistic which : {dump::kMax, dump::kMin}) {
+      for (const dump::Statistic which : {dump::kMax, dump::kMin, dump::kNorm}) {
         const dump::Classified x = dump::classify(a.statistics[which], target_.pool);
         const dump::Classified y = dump::classify(b.statistics[which], golden_.pool);
-        if (x.type != dump::ValueClass::number || y.type != dump::ValueClass::number) return false;
-        const double larger = std::max(std::abs(x.number), std::abs(y.number));
-        if (!(std::abs(x.number - y.number) <= kAlike * larger)) return false;
-        any = true;
+        if (x.type != y.type) return kInfinite;
+        if (x.type == dump::ValueClass::number) {
+          const double larger = std::max(std::abs(x.number), std::abs(y.number));
+          const double apart = larger > 0 ? std::abs(x.number - y.number) / larger : 0;
+          largest = std::isinf(largest) ? apart : std::max(largest, apart);
+        } else if (dump::to_text(a.statistics[which], target_.pool) !=
+                   dump::to_text(b.statistics[which], golden_.pool)) {
+          return kInfinite;
+        }
       }
     }
-    return any;
+    return largest;
   }
+  bool alike(std::uint32_t target, std::uint32_t golden) const { return distance(target, golden) <= kAlike; }
 
   bool move_terms() {
     return pair_moved_terms(

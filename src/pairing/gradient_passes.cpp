@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <unordered_map>
 
@@ -12,6 +13,7 @@
 namespace msprobe::pairing {
 namespace {
 
+using dump::Api;
 using dump::ConstructTable;
 using dump::Direction;
 using dump::Side;
@@ -26,6 +28,41 @@ struct ModulePasses {
            !entries[1].empty();
   }
 };
+
+/// Whether the gradients after two passes have the same norms, to a thousandth.
+bool are_alike(const Side& target, const Api& ours, const Side& golden, const Api& theirs) {
+  constexpr double kSame = 1e-3;
+  if (ours.count != theirs.count) return false;
+  for (std::uint32_t n = 0; n < ours.count; ++n) {
+    const auto norm_of = [n](const Side& side, const Api& api) {
+      const dump::Classified norm =
+          dump::classify(side.items[api.first + n].statistics[dump::kNorm], side.pool);
+      return norm.type == dump::ValueClass::number ? std::abs(norm.number) : NAN;
+    };
+    const double norm = norm_of(target, ours);
+    const double other = norm_of(golden, theirs);
+    if (!(std::abs(norm - other) <= kSame * std::max(norm, other))) return false;
+  }
+  return true;
+}
+
+/// The passes of each side that gave the same gradients, if all passes of one side are among them.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> same_passes(const Side& target, const Side& golden,
+                                                                 const ModulePasses& of) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> same;
+  std::size_t next = 0;
+  for (const std::uint32_t ours : of.entries[0]) {
+    for (std::size_t n = next; n < of.entries[1].size(); ++n) {
+      const std::uint32_t theirs = of.entries[1][n];
+      if (!are_alike(target, target.apis[ours], golden, golden.apis[theirs])) continue;
+      same.emplace_back(ours, theirs);
+      next = n + 1;
+      break;
+    }
+  }
+  if (same.size() < std::min(of.entries[0].size(), of.entries[1].size())) same.clear();
+  return same;
+}
 
 /// Passes whose gradients add up.
 struct Sum {
@@ -86,19 +123,26 @@ GradientPasses pair_gradient_passes(const Side& target, const ConstructTable* ta
       sums[k] = sums_of(of.entries[k], known ? steps[k] : std::vector<std::uint32_t>());
       for (const std::uint32_t pass : of.entries[k]) (*earlier[k])[pass] = true;
     }
-    const std::size_t common = std::min(sums[0].size(), sums[1].size());
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs = same_passes(target, golden, of);
+    const std::size_t common = pairs.empty() ? std::min(sums[0].size(), sums[1].size()) : 0;
     for (std::size_t n = 0; n < common; ++n) {
       auto theirs = sums[1][n].passes.rbegin();
       for (auto ours = sums[0][n].passes.rbegin();
            ours != sums[0][n].passes.rend() && theirs != sums[1][n].passes.rend(); ++ours, ++theirs) {
-        found.pairs.emplace_back(*ours, *theirs);
-        found.target_earlier[*ours] = found.golden_earlier[*theirs] = false;
+        pairs.emplace_back(*ours, *theirs);
       }
+    }
+    for (const auto& [ours, theirs] : pairs) {
+      found.pairs.emplace_back(ours, theirs);
+      found.target_earlier[ours] = found.golden_earlier[theirs] = false;
     }
     // A sum that a step of one side takes trains that run alone: no later gradient contains it.
     for (std::size_t k = 0; k < sides.size(); ++k) {
-      for (std::size_t n = common; n < sums[k].size(); ++n)
-        if (sums[k][n].taken) (*earlier[k])[sums[k][n].passes.back()] = false;
+      for (const Sum& sum : sums[k]) {
+        const bool alone =
+            std::ranges::all_of(sum.passes, [&](std::uint32_t pass) { return (*earlier[k])[pass]; });
+        if (sum.taken && alone) (*earlier[k])[sum.passes.back()] = false;
+      }
     }
   }
   return found;

@@ -21,11 +21,9 @@ using dump::Side;
 using dump::State;
 
 constexpr double kOther = std::numeric_limits<double>::infinity();
-/// A tensor is another call's if it differs by no more than this, and from that of the call in its place by
-/// kClearly times as much. Chosen, not measured: runs have drifted apart by less in a few steps.
+/// A tensor is another call's if it differs by no more than this, and clearly from that of the call in its
+/// place. Chosen, not measured: runs have drifted apart by less in a few steps.
 constexpr double kSame = 1e-3;
-constexpr double kClearly = 100;
-constexpr double kLeast = 1e-6;
 /// How many calls of the same operation may be between the two places.
 constexpr std::size_t kMostBetween = 16;
 

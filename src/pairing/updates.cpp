@@ -49,6 +49,13 @@ std::optional<ListPlace> list_place(const Side& side, const Item& item) {
   return found;
 }
 
+std::vector<std::uint32_t> outputs_of(const Side& side, const Api& api) {
+  std::vector<std::uint32_t> outputs;
+  for (const std::uint32_t i : api.items())
+    if (side.items[i].state == State::output) outputs.push_back(i);
+  return outputs;
+}
+
 /// The optimizer's calls of a side.
 struct Updates {
   std::vector<std::uint64_t> parameters;  // by entry: the parameter that a call of an optimizer updates, or 0
@@ -327,6 +334,19 @@ void pair_lists(const Side& target, const Api& ours, const Side& golden, const A
     const auto partner = element == golden_element.end() ? their_items.end()
                                                          : their_items.find({place.first, element->second});
     partners[item] = partner == their_items.end() ? kNone : partner->second;
+  }
+  // Each element has its own output, as a norm, or the call has others that no element shows.
+  const std::vector<std::uint32_t> our_outputs = outputs_of(target, ours);
+  const std::vector<std::uint32_t> their_outputs = outputs_of(golden, theirs);
+  const auto elements = [](const std::map<ListPlace, std::uint32_t>& items) {
+    std::uint32_t count = 0;
+    for (const auto& [place, item] : items) count = std::max(count, place.second + 1);
+    return count;
+  };
+  if (our_outputs.size() != elements(our_items) || their_outputs.size() != elements(their_items)) return;
+  for (std::uint32_t i = 0; i < our_outputs.size(); ++i) {
+    const auto element = golden_element.find(i);
+    partners[our_outputs[i]] = element == golden_element.end() ? kNone : their_outputs[element->second];
   }
 }
 

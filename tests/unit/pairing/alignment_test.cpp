@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "pairing/item_partners.hpp"
 #include "unit/diagnosis/dumps.hpp"
@@ -241,6 +242,91 @@ TEST_CASE("modules called in another order are paired all the same") {
   CHECK(partners(target, golden, alignment)["Module.b.Linear.forward.0"] == "Module.b.Linear.forward.0");
   CHECK_FALSE(alignment.same_order);
   CHECK_FALSE(alignment.renamed);
+}
+
+TEST_CASE("two heads that are called in another order, layer by layer, keep their calls") {
+  const auto heads = [](bool box_first) {
+    DumpText text;
+    for (const int layer : {0, 1}) {
+      const std::string call = std::to_string(layer);
+      for (const bool box : {box_first, !box_first})
+        text.forward((box ? "Module.box.Linear.forward." : "Module.label.Linear.forward.") + call,
+                     {tensor(1 + layer)}, {tensor(box ? 5 + layer : 8 + layer)});
+    }
+    return text.side();
+  };
+  const Side target = heads(true);
+  const Side golden = heads(false);
+  for (const auto& [ours, theirs] : partners(target, golden, align(target, golden))) CHECK(ours == theirs);
+}
+
+TEST_CASE("a model that one run evaluates first is paired where it is trained") {
+  const auto run = [](bool evaluates) {
+    DumpText text;
+    const int first = evaluates ? 0 : 1;
+    for (int pass = first; pass < 2; ++pass) {
+      const std::string call = '.' + std::to_string(pass - first);
+      const double size = pass == 0 ? 1.3 : 1;  // of other data
+      const std::string mask =
+          R"({"type": "torch.Tensor", "dtype": "torch.bool", "shape": [4, 64], "Max": true, "Min": false,
+          "Mean": null, "Norm": null})";
+      text.forward("Module.a.Linear.forward" + call, {tensor(size), mask}, {tensor(2 * size)});
+      text.forward("Module.b.Linear.forward" + call, {tensor(2 * size)}, {tensor(3 * size)});
+    }
+    return text.side();
+  };
+  const Side target = run(true);
+  const Side golden = run(false);
+  auto names = partners(target, golden, align(target, golden));
+  for (const std::string module : {"Module.a.Linear.forward.", "Module.b.Linear.forward."}) {
+    CHECK(names[module + "1"] == module + "0");
+    CHECK(names[module + "0"].empty());
+  }
+}
+
+TEST_CASE("the norms of a list of gradients follow the gradients") {
+  const auto run = [](const std::vector<double>& order) {
+    DumpText text;
+    for (const double size : {2.0, 3.0, 5.0})
+      text.gradients("Module.m" + std::to_string(static_cast<int>(size)) + ".Linear.parameters_grad.0",
+                     {named("weight", "[" + tensor(size) + "]")});
+    std::string list;
+    testing::Texts norms;
+    for (const double size : order) {
+      list += (list.empty() ? "" : ", ") + tensor(size);
+      norms.push_back(tensor(16 * size, "[]"));
+    }
+    text.forward("Torch._foreach_norm.0.forward", {'[' + list + ']'}, norms);
+    return text.side();
+  };
+  const Side target = run({2, 3, 5});
+  const Side golden = run({5, 2, 3});
+  const Alignment alignment = align(target, golden);
+  for (const std::uint32_t i : target.apis.back().items()) {
+    const std::uint32_t partner = alignment.golden_item_of[i];
+    REQUIRE(partner != kNone);
+    CHECK(target.items[i].state == golden.items[partner].state);
+    CHECK(dump::classify(target.items[i].statistics[dump::kNorm], target.pool).number ==
+          dump::classify(golden.items[partner].statistics[dump::kNorm], golden.pool).number);
+  }
+}
+
+TEST_CASE("gradients after a pass that only one side runs are paired by what they are") {
+  // Golden lets the gradient of the generator's loss pass through the critic, after the critic's own step.
+  const auto run = [](bool passes_through) {
+    DumpText text;
+    text.forward("Module.critic.Linear.forward.0", {tensor(1)}, {tensor(2)});
+    text.gradients("Module.critic.Linear.parameters_grad.0", {named("weight", "[" + tensor(3) + "]")});
+    if (passes_through)
+      text.gradients("Module.critic.Linear.parameters_grad.1", {named("weight", "[" + tensor(7) + "]")});
+    return text.side();
+  };
+  const Side target = run(false);
+  const Side golden = run(true);
+  const Alignment alignment = align(target, golden);
+  CHECK(partners(target, golden, alignment)["Module.critic.Linear.parameters_grad.0"] ==
+        "Module.critic.Linear.parameters_grad.0");
+  CHECK(alignment.golden_earlier_pass == std::vector<bool>{false, false, true});
 }
 
 TEST_CASE("a forward that only one side computes again leaves the backward entries paired") {
