@@ -116,6 +116,12 @@ void BufferRule::report(EntryPair& entry, Different& buffer) {
   }
   buffer.finding.concerned += more;
   if (more > 0) buffer.finding.text += fmt::format("; so {} {} more", more == 1 ? "does" : "do", more);
+  // Unrecorded code may have put values into it that were wrong before, as the average of a model does.
+  const auto came_before = [&](const Finding& each) {
+    return each.is_evidence() && each.kind != Kind::parameter && each.order < buffer.finding.order;
+  };
+  buffer.finding.downstream =
+      buffer.finding.downstream || std::ranges::any_of(walk_.out.findings, came_before);
   walk_.keep(buffer.finding, walk_.before);
 }
 

@@ -108,19 +108,29 @@ std::uint32_t TakenTensors::of_norm(double norm, std::string_view shape) const {
 }
 
 double difference_of_taken(const dump::Side& target, const dump::Side& golden) {
-  const auto norms = taken_norms(target, golden);
-  if (!norms) return kInfinite;
-  const auto& [ours, theirs] = *norms;
+  const auto of_all_steps = [](const dump::Side& side) -> std::optional<std::map<std::string, double>> {
+    std::map<std::string, double> norms;
+    for (const dump::OptimizerSettings& optimizer : side.header.training.optimizers) {
+      std::map<std::string, double> more = taken_norms(optimizer);
+      norms.merge(more);
+      if (!more.empty()) return std::nullopt;  // which step counts is not known
+    }
+    return norms;
+  };
+  const auto ours = of_all_steps(target);
+  const auto theirs = of_all_steps(golden);
+  if (!ours || !theirs) return kInfinite;
   double largest = 0;
-  for (const auto& [name, norm] : theirs) largest = std::max(largest, norm);
+  for (const auto& [name, norm] : *theirs) largest = std::max(largest, norm);
   double apart = 0;
   const auto same = [&](const auto& one, const auto& other) {
     apart = std::max(
         apart, std::abs(one.second - other.second) / std::max(other.second, kTrainedRoundingHalf * largest));
     return one.first == other.first && std::isfinite(apart);
   };
-  return largest > 0 && std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same) ? apart
-                                                                                                 : kInfinite;
+  return largest > 0 && std::equal(ours->begin(), ours->end(), theirs->begin(), theirs->end(), same)
+             ? apart
+             : kInfinite;
 }
 
 double difference_of_unnamed(const dump::Side& target, const dump::Side& golden) {

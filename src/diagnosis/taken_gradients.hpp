@@ -74,8 +74,8 @@ class TakenTensors {
 };
 
 /// The largest difference of the norms that the optimizers of both sides take; infinite where they take
-/// gradients of other parameters, or where a side has no optimizer step or several. A gradient that is small
-/// beside the largest may cancel, so that its error counts less.
+/// gradients of other parameters, or where a side makes no step, or several that take the gradient of one
+/// parameter. A gradient that is small beside the largest may cancel, so that its error counts less.
 double difference_of_taken(const dump::Side& target, const dump::Side& golden);
 
 /// The same of the parameters that are in no recorded module, by norm and, where calls of the optimizers are

@@ -54,6 +54,18 @@ std::string list_of(const std::vector<std::string>& names) {
   return diagnosis::list_of(names, kShownNames);
 }
 
+/// AdamW is Adam with another weight decay: without any, both do the same.
+bool are_one_adam(const OptimizerSettings& target, const OptimizerSettings& golden) {
+  const auto is_adam_without_decay = [](const OptimizerSettings& one) {
+    return (one.name == "Adam" || one.name == "AdamW") && one.module.starts_with("torch.optim") &&
+           std::ranges::all_of(one.groups, [](const OptimizerGroup& group) {
+             const auto decay = group.settings.find("weight_decay");
+             return decay != group.settings.end() && is_same_setting(decay->second, "0");
+           });
+  };
+  return is_adam_without_decay(target) && is_adam_without_decay(golden);
+}
+
 /// Whether a name is one of several of a tied parameter, which an optimizer knows only by its first name.
 bool is_other_name(const Training& training, const std::string& name) {
   const auto tied = training.tied.value_or(std::vector<std::vector<std::string>>{});
@@ -474,7 +486,7 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   const std::uint32_t at = first_of_optimizer();
   // Optimizers of other libraries may do the same under another name.
   const auto is_torchs = [](const OptimizerSettings& one) { return one.module.starts_with("torch.optim"); };
-  if (target.name != golden.name) {
+  if (target.name != golden.name && !are_one_adam(target, golden)) {
     found(at, fmt::format("the optimizer is {}, golden {}", target.name, golden.name), 1,
           {.confidence = is_torchs(target) && is_torchs(golden) ? Confidence::certain : Confidence::hint,
            .next = "use the same optimizer on both sides"});
@@ -539,12 +551,26 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   if (!named) return;
   const std::set<std::string> known = names_of(target_, target_training_);
   const std::set<std::string> golden_known = names_of(golden_, golden_training_);
-  std::erase_if(here_only, [&](const std::string& name) {
-    return !golden_known.contains(name) || is_other_name(golden_training_, name);
-  });
-  std::erase_if(there_only, [&](const std::string& name) {
-    return !known.contains(name) || is_other_name(target_training_, name);
-  });
+  // A parameter that no recorded module has, as the weight of a module that is never called, counts where one
+  // side's optimizer takes its gradient and the other's has no parameter that might be the same.
+  const auto is_trained = [](const GroupsByParameter& groups, const std::string& name) {
+    const OptimizerGroup& group = *groups.at(name);
+    const auto at = std::ranges::find(group.parameters, name) - group.parameters.begin();
+    return at < std::ssize(group.gradient_norms) && group.gradient_norms[at] > 0;
+  };
+  const bool no_other_names = here_only.empty() || there_only.empty();
+  bool by_name_alone = false;
+  const auto leave_out = [&](std::vector<std::string>& only, const GroupsByParameter& groups,
+                             const std::set<std::string>& others, const Training& training) {
+    std::erase_if(only, [&](const std::string& name) {
+      if (is_other_name(training, name)) return true;
+      if (others.contains(name)) return false;
+      by_name_alone = by_name_alone || (no_other_names && is_trained(groups, name));
+      return !no_other_names || !is_trained(groups, name);
+    });
+  };
+  leave_out(here_only, ours, golden_known, golden_training_);
+  leave_out(there_only, theirs, known, target_training_);
   // Without a common parameter these are two optimizers, if both sides know the parameters of both.
   if (common == 0) {
     if (here_only.size() == ours.size() && there_only.size() == theirs.size())
@@ -556,10 +582,10 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   }
   if (!here_only.empty())
     found(at, fmt::format("{} updates {}, golden's does not", target.name, list_of(here_only)),
-          here_only.size(), {.next = kWhichParameters});
+          here_only.size(), {.next = kWhichParameters, .downstream = by_name_alone && walk_.any_evidence});
   if (!there_only.empty())
     found(at, fmt::format("golden's {} updates {}, this run's does not", golden.name, list_of(there_only)),
-          there_only.size(), {.next = kWhichParameters});
+          there_only.size(), {.next = kWhichParameters, .downstream = by_name_alone && walk_.any_evidence});
 }
 
 }  // namespace msprobe::diagnosis

@@ -182,6 +182,29 @@ TEST_CASE("optimizers of one side alone, in whatever number") {
   CHECK(first(with(four, one)).text == "4 optimizer steps in this step, 1 in golden");
 }
 
+TEST_CASE("AdamW without decay is Adam") {
+  const auto named = [](const char* name, const char* decay) {
+    return adam(std::string(R"("lr": 0.1, "weight_decay": )") + decay, R"("steps": [3])", name);
+  };
+  CHECK(no_evidence(with(named("AdamW", "0.0"), named("Adam", "0"))));
+  CHECK(first(with(named("AdamW", "0.1"), named("Adam", "0.1"))).text ==
+        "the optimizer is AdamW, golden Adam");
+}
+
+TEST_CASE("a parameter that no recorded module has is missing in an optimizer") {
+  const auto sgd = [](const std::string& parameters, const std::string& norms) {
+    return R"({"optimizers": [{"class": "SGD", "groups": [{"settings": {"lr": 1}, "parameters": [)" +
+           parameters + R"(], "gradient_norms": [)" + norms + "]}]}]}";
+  };
+  const std::string all = sgd(R"("a.w", "query.weight")", "1, 2");
+  CHECK(first(with(sgd(R"("a.w")", "1"), all)).text ==
+        "golden's SGD updates query.weight, this run's does not");
+  CHECK(first(with(all, sgd(R"("a.w")", "1"))).text == "SGD updates query.weight, golden's does not");
+  // A parameter without a gradient trains nothing, and one of another name may be the same.
+  CHECK(no_evidence(with(sgd(R"("a.w")", "1"), sgd(R"("a.w", "unused.weight")", "1, null"))));
+  CHECK(no_evidence(with(sgd(R"("a.w", "q.weight")", "1, 2"), all)));
+}
+
 TEST_CASE("a setting that is a tensor is what rounding to float32 makes of it") {
   CHECK(no_evidence(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.001)"))));
   CHECK(first(with(adam(R"("lr": 0.0010000000474974513)"), adam(R"("lr": 0.0010001)"))).is_evidence());
@@ -469,6 +492,18 @@ TEST_CASE("a buffer that differs before it is used") {
   // It gives no rows.
   CHECK(module_with(tensor(1), tensor(1), 2).target.side().items.size() == 3);
   CHECK(module_with(tensor(1), tensor(1), 2).target.side().buffers.size() == 1);
+}
+
+TEST_CASE("a buffer that differs after other evidence follows from it") {
+  Two two;
+  two.forward("Functional.relu.0.forward", {tensor(1)}, {rough(2, 0.3)}, {tensor(1)}, {tensor(2)});
+  const Two used = module_with(tensor(1.5), tensor(1.5), 3);
+  const auto modules = modules_of({{"Torch.outer.0.forward", "Module.rope.Rope.forward.0"}});
+  two.target.append(used.target).header = used.target.header;
+  two.golden.append(used.golden).header = used.golden.header;
+  const RankDiagnosis rank = diagnosed(two, {}, modules);
+  CHECK(first(rank).entry == "Functional.relu.0.forward");
+  CHECK(is_one_cause(rank));
 }
 
 TEST_CASE("what one run does to gradients in every pass, and the other once") {
