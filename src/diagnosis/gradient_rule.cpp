@@ -180,14 +180,20 @@ std::optional<double> GradientRule::broadcast_scale(const EntryPair& entry, std:
 }
 
 /// The factor for the gradient of a softmax y of the gradient g: y * (g - sum(g * y)) cancels where g hardly
-/// differs within a row. Its terms are at most the largest y times g; those of log_softmax are g.
+/// differs within a row. Its terms are at most the largest y times g; those of log_softmax are g. A mask in
+/// g, where y is 0, is far larger than its other elements: of both extremes the smaller one limits the size
+/// of g.
 double GradientRule::softmax_scale(const EntryPair& entry, std::uint32_t golden_forward,
                                    std::uint32_t index) const {
   double gradient = 0;
   for (const std::uint32_t i : golden_.apis[entry.golden].items()) {
     const Item& item = golden_.items[i];
-    if (item.state == State::input && item.is_tensor)
-      gradient = std::hypot(gradient, number_of(golden_, item, dump::kNorm));
+    if (item.state != State::input || !item.is_tensor) continue;
+    const auto size_of = [&](dump::Statistic which) { return std::abs(number_of(golden_, item, which)); };
+    const double n = static_cast<double>(elements_of(golden_.text(item.shape)));
+    gradient = std::hypot(
+        gradient,
+        std::min(size_of(dump::kNorm), std::sqrt(n) * std::min(size_of(dump::kMax), size_of(dump::kMin))));
   }
   double largest = 0;
   for (const std::uint32_t i : golden_.apis[golden_forward].items()) {
@@ -318,7 +324,8 @@ void GradientRule::examine_backward(EntryPair& entry) {
   }
   walk_.measure_inputs(entry);
   if (forward != kNone && walk_.touched[forward]) entry.touched = true;
-  const double ahead = std::max({walk_.forward_error(), largest_.backward, history_.backward});
+  const double ahead =
+      std::max({walk_.forward_error(), largest_.backward, history_.backward, entry.upstream.error});
   if (walk_.any_evidence && entry.e_in > walk_.threshold * (walk_.clean + entry.u)) entry.touched = true;
   // Where half types are used, their rounding may begin anywhere between two recorded gradients.
   const double onset = std::max(entry.u, history_.coarsest);
@@ -388,7 +395,10 @@ void GradientRule::examine_backward(EntryPair& entry) {
       const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
       largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
-      walk_.reached[entry.target].join({std::min(e, 1.0), false});
+      // What is left of a softmax's terms hands on their errors, however small it is.
+      const double left = forward != kNone && pairing::is_softmax(entry.name.operation()) ? scale : 1;
+      walk_.reached[entry.target].join(
+          {std::min(std::max(e, (entry.e_in + entry.u) * (1 / left - 1)), 1.0), false});
       largest_.gradients = std::max(largest_.gradients, std::min(walk_.e_of(i), kFar));
       if (forward != kNone) calls_.show_effect(entry, forward, e, entry.e_in, ahead, onset);
       outputs_.judge(entry, i, e, b, {}, accumulated(entry, i));

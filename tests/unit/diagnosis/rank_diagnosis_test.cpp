@@ -436,6 +436,20 @@ TEST_CASE("gradients of parameters that cancel are noise, others are not") {
   CHECK(found.module == "fc");
 }
 
+TEST_CASE("the gradient of a softmax is small beside its terms where it hardly differs within a row") {
+  const auto error_after = [](double left, double error) {
+    const std::string y = tensor(0.1);
+    Two two;
+    two.forward("Tensor.softmax.0.forward", {rough(1, 1e-7)}, {y}, {tensor(1)}, {y});
+    two.backward("Tensor.softmax.0.backward", {rough(1, 1e-7)}, {rough(0.3 * left, error)}, {tensor(1)},
+                 {tensor(0.3 * left)});
+    return diagnosed(two);
+  };
+  CHECK(no_evidence(error_after(1e-2, 2e-5)));
+  CHECK(first(error_after(1, 2e-5)).entry == "Tensor.softmax.0.backward");
+  CHECK(first(error_after(1e-2, 0.1)).entry == "Tensor.softmax.0.backward");
+}
+
 TEST_CASE("fused recurrent kernels approximate, and products may be computed in TF32") {
   const auto lstm = [](double error) {
     Two two;
