@@ -182,6 +182,12 @@ double InputRule::of_parts(const EntryPair& entry) const {
   return split && entry.target >= split->first ? std::max(history_.coarsest, kRightKernel) : 0;
 }
 
+/// The coarsest type of the calls that take a parameter of this size.
+double InputRule::type_of_users(std::uint32_t index) {
+  if (!types_of_users_) types_of_users_ = types_of_users(target_, golden_);
+  return (*types_of_users_)[elements_of(target_.text(walk_.item_of(index).shape))];
+}
+
 /// Judges an input that no recorded entry made.
 void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool updates) {
   const Item& item = walk_.item_of(index);
@@ -214,8 +220,7 @@ void InputRule::judge_unknown(EntryPair& entry, std::uint32_t index, bool update
                              ? kFew * u
                              : std::max({unit_roundoff(target_.text(item.dtype)),
                                          unit_roundoff(golden_.text(partner.dtype)), kFew * kSingleRoundoff});
-  if (updates && !types_of_users_) types_of_users_ = types_of_users(target_, golden_);
-  const double users = updates ? (*types_of_users_)[elements_of(target_.text(item.shape))] : 0;
+  const double users = updates ? type_of_users(index) : 0;
   const double own = std::max(made_in, users);
   if (share < 1 || users > made_in)
     walk_.out.explained[index] = static_cast<float>(walk_.threshold * (ahead + own) / share);
@@ -406,6 +411,7 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   if (known && !partners) u = std::max(u, unit_roundoff(target_.text(target_.items[from].dtype)));
   if (golden_known && !partners)
     u = std::max(u, unit_roundoff(golden_.text(golden_.items[golden_from].dtype)));
+  if (entry.optimizer && !partners) u = std::max(u, type_of_users(index));
   if (partners && !walk_.tensors) return;  // then its error is the output's
   // Errors from statistics and errors from tensors cannot be compared with each other.
   if (partners && errors_.by_statistics[index] != errors_.by_statistics[from]) return;
@@ -442,8 +448,9 @@ void InputRule::judge_passed_on(EntryPair& entry, std::uint32_t index, std::uint
   const auto answers = [&](OneSidedRuns::Run* run) {
     if (run == nullptr) return false;
     run->consumed = true;
-    // Other operations round differently.
-    if (changed && e > std::max(kFew * run->u, runs_.of_steps(*run, u))) {
+    // Other operations round differently, and so does another kernel for the same.
+    const double kernel = run->target.empty() || run->golden.empty() ? 0 : kRightKernel;
+    if (changed && e > std::max({kFew * run->u, kernel, runs_.of_steps(*run, u)})) {
       runs_.settle(*run, walk_.target_name(entry.target), e, q);
       entry.touched = true;
     }

@@ -27,6 +27,7 @@ class InputRule : WalkRule {
  private:
   void judge(EntryPair& entry, std::uint32_t item);
   void prefer_partners(std::uint32_t item, std::uint32_t& from, std::uint32_t& golden_from) const;
+  double type_of_users(std::uint32_t index);
   double of_parts(const EntryPair& entry) const;
   void judge_unknown(EntryPair& entry, std::uint32_t item, bool updates);
   std::string other_order(const EntryPair& entry, std::uint32_t from, std::uint32_t golden_from) const;
