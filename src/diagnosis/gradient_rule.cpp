@@ -395,7 +395,7 @@ void GradientRule::examine_backward(EntryPair& entry) {
       const double e = scale * best_match(entry, i, walk_.threshold * (entry.e_in + entry.u));
       const double b = e < scale * walk_.e_of(i) ? 0 : scale * errors_.b[i];
       largest_.backward = std::max(largest_.backward, std::min(e, 1.0));
-      // What is left of a softmax's terms hands on their errors, however small it is.
+      // The terms of a softmax hand on their errors to what is left of them, however small that is.
       const double left = forward != kNone && pairing::is_softmax(entry.name.operation()) ? scale : 1;
       walk_.reached[entry.target].join(
           {std::min(std::max(e, (entry.e_in + entry.u) * (1 / left - 1)), 1.0), false});
