@@ -373,13 +373,13 @@ class EntryAligner {
   /// model before it trains it, or calls two heads in another order: a call gets the free or wrongly paired
   /// call that is clearly nearer than the partners of both. Those that lose their partners pair in order.
   void pair_alike(const AlignedEntries& t, const AlignedEntries& g) {
-    struct Candidate {
+    struct CallBySize {
       double largest;
       std::uint32_t golden;
-      bool operator<(const Candidate& other) const { return largest < other.largest; }
+      bool operator<(const CallBySize& other) const { return largest < other.largest; }
     };
     constexpr double kFree = std::numeric_limits<double>::infinity();
-    std::unordered_map<std::uint32_t, std::vector<Candidate>> of_signature;
+    std::unordered_map<std::uint32_t, std::vector<CallBySize>> of_signature;
     for (std::size_t i = 0; i < g.apis.size(); ++i) {
       if (const auto largest = last_largest(golden_, g.apis[i]))
         of_signature[g.symbols[kWithShapes][i]].push_back({*largest, g.apis[i]});
@@ -397,7 +397,7 @@ class EntryAligner {
       if (own <= kClearly * kLeast) continue;
       const double margin = kAlike * std::abs(*largest);
       auto each =
-          std::lower_bound(found->second.begin(), found->second.end(), Candidate{*largest - margin, 0});
+          std::lower_bound(found->second.begin(), found->second.end(), CallBySize{*largest - margin, 0});
       // Many calls with one largest element, as of masks, do not show which is which.
       constexpr int kMostLookedAt = 16;
       for (int looked = 0;
