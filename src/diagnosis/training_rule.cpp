@@ -555,16 +555,16 @@ void TrainingRule::compare(const OptimizerSettings& target, const OptimizerSetti
   // side's optimizer takes its gradient and the other's has no parameter that might be the same.
   const auto is_trained = [](const GroupsByParameter& groups, const std::string& name) {
     const OptimizerGroup& group = *groups.at(name);
-    const auto at = std::ranges::find(group.parameters, name) - group.parameters.begin();
-    return at < std::ssize(group.gradient_norms) && group.gradient_norms[at] > 0;
+    const auto number = std::ranges::find(group.parameters, name) - group.parameters.begin();
+    return number < std::ssize(group.gradient_norms) && group.gradient_norms[number] > 0;
   };
   const bool no_other_names = here_only.empty() || there_only.empty();
   bool by_name_alone = false;
   const auto leave_out = [&](std::vector<std::string>& only, const GroupsByParameter& groups,
-                             const std::set<std::string>& others, const Training& training) {
+                             const std::set<std::string>& of_other, const Training& training) {
     std::erase_if(only, [&](const std::string& name) {
       if (is_other_name(training, name)) return true;
-      if (others.contains(name)) return false;
+      if (of_other.contains(name)) return false;
       by_name_alone = by_name_alone || (no_other_names && is_trained(groups, name));
       return !no_other_names || !is_trained(groups, name);
     });
