@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
-#include <sstream>
+#include <string_view>
 
 #include "support/ascii.hpp"
 #include "support/error.hpp"
@@ -194,8 +194,10 @@ Option OptionList::declare(const std::string& names, const std::string& help,
   OptionInfo info;
   const std::size_t equals = names.find('=');
   info.argument_optional = equals != std::string::npos && names[equals - 1] == '[';
-  std::istringstream listed(names.substr(0, equals - (info.argument_optional ? 1 : 0)));
-  for (std::string name; std::getline(listed, name, ',');) info.names.push_back(name);
+  // Not by std::getline(), which takes a lack of memory for the end of the text.
+  const std::string_view listed =
+      std::string_view(names).substr(0, equals - (info.argument_optional ? 1 : 0));
+  for (const std::string_view name : split(listed, ",")) info.names.emplace_back(name);
   info.argument = argument;
   if (equals != std::string::npos) {
     info.argument = names.substr(equals + 1);
