@@ -28,7 +28,7 @@ def rows_of(path, table, key="id"):
     with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
         connection.row_factory = sqlite3.Row
         rows = [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY rowid")]
-    harness.check_equal(f"rows of {table} with a key of their own", len({row[key] for row in rows}), len(rows))
+    harness.check_equal(f"different keys of the rows of {table}", len({row[key] for row in rows}), len(rows))
     return rows
 
 

@@ -214,7 +214,7 @@ def keys_from_the_start(browser):
     active = "window.report.comparison.at(window.report.table.current())"
     browser.keys(DOWN)
     told = f"(() => {{ const {{ rank, row }} = {active}; return rank.label + ' ' + rank.name(row); }})()"
-    browser.wait("the row behind the first bad one", f"{told} === 'step0/rank0 Functional.layer_norm.3.forward.output.0'")
+    browser.wait("the row after the first bad one", f"{told} === 'step0/rank0 Functional.layer_norm.3.forward.output.0'")
     browser.keys(ENTER)
     entry_opens(browser, "Functional.layer_norm.3.forward.output.0")
     browser.keys(DOWN)

@@ -107,9 +107,9 @@ def make_tests(msprobe):
         for i, (label, top, bottom, parent, left) in enumerate(places):
             check(top < bottom, f"{label} has a height")
             if i > 0:
-                check(top > places[i - 1][1], f"{label} stands below {places[i - 1][0]}")
+                check(top > places[i - 1][1], f"{label} is below {places[i - 1][0]}")
             if parent >= 0:
-                check(top > places[parent][1] and bottom < places[parent][2] and left > places[parent][4], f"{label} lies in {places[parent][0]}")
+                check(top > places[parent][1] and bottom < places[parent][2] and left > places[parent][4], f"{label} is in {places[parent][0]}")
 
     def colours_of_closed_boxes(browser):
         browser.run("document.querySelectorAll('#graph button')[1].click()")
@@ -209,8 +209,8 @@ def make_tests(msprobe):
         browser.run(SHOW_SIDE, "target")
         check_equal("target only", browser.run(LOOK), ["Functional.dropout.0", "target only", "dashed"])
         labels = browser.run("return window.report.graph.tree.lines.map((node) => node.label)")
-        check("layers.2.Block.0" in labels, f"the layer that differs is no part of a run: {labels}")
-        check("layers.3\u20137.Block.0" in labels, f"those behind it are one: {labels}")
+        check("layers.2.Block.0" in labels, f"a run does not contain the layer that differs: {labels}")
+        check("layers.3\u20137.Block.0" in labels, f"the layers after it are one: {labels}")
 
     def lost_in_golden(browser):
         browser.run(SHOW_SIDE, "golden")
